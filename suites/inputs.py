@@ -1,8 +1,8 @@
-"""Generates stand-ins for inputs that cannot be had: the format and size of upstream's files, not their content.
+"""Generates substitutes for unavailable inputs, with the format and size of upstream's files, but not their contents.
 
     python3 inputs.py [--check] GENERATOR seed=1 PARAMETER=NUMBER... > FILE
 
-The same generator, seed and parameters give the same bytes on every machine. `--check` only checks the parameters.
+The same generator, seed and parameters yield the same bytes on every machine. `--check` only checks the parameters.
 docs/manifest.md lists the generators.
 """
 
@@ -18,11 +18,11 @@ MILLION = 1_000_000
 
 
 class Refused(Exception):
-    """Parameters that a generator does not take."""
+    """Raised for parameters that a generator does not accept."""
 
 
 class Random:
-    """Words of 32 bits from ChaCha with 8 rounds, keyed with the seed (little-endian, filled up with zeroes)."""
+    """32-bit words from ChaCha with 8 rounds, keyed with the seed (little-endian, padded with zeroes)."""
 
     BLOCKS = 256  # computed at once: big integers with a block in each 64 bits do the work of vector registers
 
@@ -66,18 +66,18 @@ def decimal(millionths):
 
 
 def lines(texts):
-    """The texts, a line each, in pieces of a few megabytes."""
+    """Yields the texts, one per line, in pieces of a few megabytes."""
     texts = iter(texts)
     while piece := list(islice(texts, 1 << 18)):
         yield ("\n".join(piece) + "\n").encode()
 
 
 def bfs_graph(random, nodes: COUNT, degree: range(2, 65, 2)):
-    """Number of nodes; for each node the index of its first edge and their number; the source node; number of edges; for
-    each edge its target and weight (1 to 10).
+    """Writes the number of nodes; for each node the index of its first edge, and its number of edges; the source node; the
+    number of edges; for each edge its target and weight (1 to 10).
 
-    Each node draws `degree / 2 - 1` to `degree / 2 + 1` partners, with repetition, and each such edge is entered at both
-    ends: nearly all nodes are reached from any, and their degrees differ.
+    Each node draws `degree / 2 - 1` to `degree / 2 + 1` partners, with repetition, and each edge is stored at both ends:
+    nearly all nodes are reachable from any node, and their degrees differ.
     """
     below = random.below
     edges = [[] for _ in range(nodes)]
@@ -102,7 +102,7 @@ def bfs_graph(random, nodes: COUNT, degree: range(2, 65, 2)):
 
 
 def field(least, span):
-    """A generator of one number a line for each cell of a field, uniform in `[least, least + span)` millionths."""
+    """Returns a generator of one number per line for each cell of a field, uniform in `[least, least + span)` millionths."""
 
     def cells(random, rows: EXTENT, columns: EXTENT, layers: EXTENT = 1):
         return lines(decimal(least + random.below(span)) for _ in range(rows * columns * layers))
@@ -115,7 +115,7 @@ def random_fractions(random, count: COUNT):
 
 
 def key_list(random, count: COUNT):
-    """The count, then the numbers below it, shuffled."""
+    """Writes the count, then the numbers below it, shuffled."""
     keys = list(range(count))
     shuffle(keys, 0, count, random)
     return lines(map(str, [count] + keys))
@@ -128,7 +128,7 @@ def shuffle(numbers, start, end, random):
 
 
 def feature_table(random, rows: COUNT, features: range(1, 65)):
-    """Numbered rows of features from 0 to 1, scattered around eight centres."""
+    """Writes numbered rows of features from 0 to 1, scattered around eight centres."""
     below = random.below
     centres = [[below(900_000) for _ in range(features)] for _ in range(8)]
 
@@ -140,25 +140,25 @@ def feature_table(random, rows: COUNT, features: range(1, 65)):
 
 
 def tetrahedral_mesh(random, elements: COUNT):
-    """Number of elements; for each its volume, and for each of its four faces the neighbour (counted from 1; 0 for the wing,
-    -1 for the far field) and the outward normal, as long as the face's area.
+    """Writes the number of elements; for each its volume, and for each of its four faces the neighbour (from 1; 0 for the wing,
+    -1 for the far field) and the outward normal, whose length is the face's area.
 
-    Cubes of a tenth are each cut into six tetrahedra along the paths from one corner to the opposite one (Kuhn's
-    triangulation), which fit together across cubes. The border downstream, in the direction of x, is the wing. The numbers
-    of the elements are shuffled within windows, as mesh generators leave them neither in order nor at random.
+    Cubes with edges of 0.1 are each split into six tetrahedra along the paths from one corner to the opposite one (Kuhn's
+    triangulation), which fit together across cubes. The border downstream, in the direction of x, is the wing. Element
+    numbers are shuffled within windows, because those of mesh generators are neither in order nor random.
     """
     paths = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     cubes = -(-elements // 6)
     side = next(side for side in range(1, cubes + 1) if side**3 >= cubes)
 
     def beside(cube, axis, step):
-        """The next cube along an axis; `None` at the grid's border. The grid is as long as wide, and as high as it takes."""
+        """Returns the next cube along an axis; `None` at the grid's border. The grid is square, and as high as necessary."""
         other = list(cube)
         other[axis] += step
         return other if other[axis] >= 0 and (axis == 2 or other[axis] < side) else None
 
     def element(cube, path):
-        """The element of a cube along a path; `None` where the mesh has ended."""
+        """Returns the element of a cube along a path; `None` past the end of the mesh."""
         if cube is None:
             return None
         x, y, z = cube
@@ -199,8 +199,8 @@ SIDE = range(64, 4097)
 
 
 def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells: range(257), noise: range(65)):
-    """AVI in shades of gray, a byte a pixel, not compressed, with an index: bright discs with soft edges, as cells look under
-    a microscope, drift over a ground whose noise has this many shades. All arithmetic is integer.
+    """Writes an uncompressed AVI in shades of grey, one byte per pixel, with an index: bright discs with soft edges, like cells
+    under a microscope, drift over a background with this many shades of noise. All arithmetic is integer.
     """
     size = width * height
 
@@ -214,7 +214,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
     main = chunk(b"avih", MILLION // rate, min(size * rate, 0xFFFFFFFF), 0, 0x10, frames, 0, 1, size, width, height, 0, 0, 0, 0)
     kind = struct.unpack("<2I", b"vidsDIB ")
     stream = chunk(b"strh", *kind, 0, 0, 0, 1, rate, 0, frames, size, 0xFFFFFFFF, 0, 0, width | height << 16)
-    # One plane of 8 bits, not compressed.
+    # One plane of 8 bits, uncompressed.
     shape = chunk(b"strf", 40, width, height, 1 | 8 << 16, 0, size, 0, 0, 0, 0)
     headers = listed(b"hdrl", main + listed(b"strl", stream + shape))
     movie = 4 + frames * (8 + size)
@@ -225,7 +225,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
     ground = [bytes(70 + random.below(noise + 1) for _ in range(period)) for _ in range(period)]
     discs = []
     for _ in range(cells):
-        # Apart from each other as long as there is room.
+        # Discs do not overlap while there is room.
         for _ in range(100):
             x, y = width // 8 + random.below(width * 3 // 4), height * 2 // 5 + random.below(height // 4)
             reach = radius + random.below(radii)
@@ -234,7 +234,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
         discs.append((x, y, reach))
 
     def light(radius, square):
-        """Light of a disc at this squared distance from its centre, with an edge in sixteenths of a pixel."""
+        """Returns a disc's light at this squared distance from its centre, with an edge in sixteenths of a pixel."""
         beyond = min(max(isqrt(square * 256) - radius * 16, 0), edge * 16)
         return bright * (edge * 16 - beyond) // (edge * 16)
 
@@ -243,7 +243,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
         for _, _, radius in discs
     }
     for number in range(frames):
-        # The ground drifts by a pixel in two frames, each disc by a pixel a frame.
+        # The background drifts by one pixel every two frames, each disc by one pixel per frame.
         shift = number // 2 % period
         rows = [(row * (width // period + 2))[shift : shift + width] for row in ground]
         frame = bytearray(b"".join(rows[y % period] for y in range(height)))
@@ -254,7 +254,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
                     pixel = (y + dy) * width + x + dx
                     frame[pixel] = min(frame[pixel] + more, 255)
         yield b"00db" + struct.pack("<I", size) + frame
-    # Places are counted from the word `movi`; each frame is a key frame.
+    # Offsets count from the word `movi`; each frame is a key frame.
     index = (word for number in range(frames) for word in (0x10, 4 + number * (8 + size), size))
     index = struct.pack(f"<{3 * frames}I", *index)
     yield b"idx1" + struct.pack("<I", 16 * frames)
@@ -262,7 +262,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
 
 
 def random_bytes(random, bytes: range(1, (1 << 40) + 1)):
-    """Uniformly distributed bytes."""
+    """Writes uniformly distributed bytes."""
     while bytes > 0:
         piece = array("I", islice(random.words, 1 << 16)).tobytes()[:bytes]
         bytes -= len(piece)
@@ -280,7 +280,7 @@ def frames_fit(width, height, frames, **_):
 
 
 KELVIN = field(320 * MILLION, 20 * MILLION)
-# Generators, and the rule that their parameters follow together.
+# Generators, and the rule for their parameters in combination.
 GENERATORS = {
     "bfs-graph": (bfs_graph, None),
     "hotspot-temperature": (KELVIN, cells_fit),
@@ -297,7 +297,7 @@ GENERATORS = {
 
 
 def parse(name, words):
-    """The generator of this name, its seed and its parameters, checked."""
+    """Returns the generator of this name, with its checked seed and parameters."""
     if name not in GENERATORS:
         raise Refused(f"generator `{name}` does not exist; expected one of {', '.join(GENERATORS)}")
     make, rule = GENERATORS[name]

@@ -1,4 +1,4 @@
-//! A whole capture at once: counts and communication in one pass over the accesses.
+//! Analyses a whole capture: counts and communication in one pass over the accesses.
 
 use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
 use crate::counts::{CountTables, Counts, GroupSource, LaunchCounts};
@@ -24,9 +24,9 @@ pub struct Analysis {
     pub allocations: Vec<AllocationInfo>,
     /// Copies of unwritten memory to the host, by allocation.
     pub unwritten_copies: Vec<UnwrittenCopy>,
-    /// Why the capture cannot tell which loads read unwritten memory; `None` where it can.
+    /// Reason why loads of unwritten memory are unknown; `None` where they are known.
     pub initialisation_unknown: Option<String>,
-    /// Where accesses were added up while kernels ran. Then there are no strides, no widths of accesses and no details.
+    /// Bounds, if the run was in situ. Then there are no strides, no widths of accesses and no details.
     pub in_situ: Option<InSitu>,
 }
 
@@ -37,31 +37,29 @@ impl Analysis {
         in_situ.is_some_and(|it| it.has_transfers) || !communication.strides.is_empty()
     }
 
-    /// Granularity of transfer endpoints: CTAs or blocks of CTAs.
+    /// Returns the granularity of transfer endpoints: CTAs or blocks of CTAs.
     pub fn cta_blocks(&self) -> CtaBlocks {
         let in_situ = self.in_situ.as_ref();
         in_situ.map_or(CtaBlocks::default(), |it| it.cta_blocks)
     }
 
-    /// By launch.
+    /// Returns the grid of each launch, in units of [`Self::cta_blocks`].
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
         let (launches, blocks) = (self.counts.launches.iter(), self.cta_blocks());
         launches.map(|one| blocks.grid(one.launch.grid)).collect()
     }
 }
 
-/// Counts and communication of a capture, on all cores of the current rayon pool.
+/// Computes the counts and the communication of a capture, on all cores of the current rayon pool.
 ///
-/// Launches of all streams are taken in the order of the host's calls. What the capture lacks (it may be incomplete) is
-/// missing from the result without an error: look at [`Capture::complete`].
-///
-/// # Errors
-/// [`crate::AnalysisError`] when a chunk is damaged or names an unknown site, and where only some launches have accesses.
+/// Launches of all streams are analysed in the order of the host's calls. An incomplete capture ([`Capture::complete`]) is
+/// no error: the result covers the part that exists. Fails when a chunk is damaged or names an unknown site, or when only
+/// some launches have accesses.
 pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
     analyse_within(capture, options, &MemoryLimit::none())
 }
 
-/// [`analyse`] with a limit to the memory.
+/// Does the work of [`analyse`] within a memory limit.
 pub fn analyse_within(
     capture: &Capture,
     options: Options,
@@ -70,15 +68,16 @@ pub fn analyse_within(
     if in_situ::has_sums(capture)? {
         return of_sums(capture, options, limit);
     }
-    // On a pool thread: handing each launch over to another thread takes longer than analysing a small launch.
+    // Runs on a pool thread: passing each launch to another thread takes longer than analysing a small launch.
     rayon::scope(|_| {
-        let mut engine = Engine::limited(options, limit, capture.cancellation);
-        let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
+        let mut engine = Engine::new(options, limit, capture.cancellation);
+        let mut accesses = capture;
+        let walk = walk(capture, &mut engine, &mut accesses)?;
         Ok(walk.into_analysis(capture, options, engine.finish()?))
     })
 }
 
-/// Source of the launches' accesses. Everything else in an analysis is the same on one machine and on many.
+/// Source of the launches' accesses. The rest of an analysis is the same on one machine and on many.
 pub(crate) trait Accesses {
     /// Feeds the accesses of the next launch to the engine; returns their counts.
     fn launch(
@@ -88,24 +87,19 @@ pub(crate) trait Accesses {
         record: &LaunchRecord<'_>,
     ) -> Result<Counts>;
 
-    /// Whether the bytes that the host copies are unwritten; `copy` numbers the copies to the host.
+    /// Returns whether nothing has written the bytes that the host copies; `copy` numbers the copies to the host.
     fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool>;
 }
 
-struct OfCapture<'a>(&'a Capture);
-
-impl Accesses for OfCapture<'_> {
+impl Accesses for &Capture {
     fn launch(
         &mut self,
         engine: &mut Engine,
         ops: &SiteOps,
         record: &LaunchRecord<'_>,
     ) -> Result<Counts> {
-        engine.launch(
-            record.launch,
-            ops,
-            &LaunchChunks::new(self.0, record.chunks),
-        )
+        let (capture, chunks) = (*self, record.chunks);
+        engine.launch(record.launch, ops, &LaunchChunks { capture, chunks })
     }
 
     fn nothing_wrote(&mut self, engine: &mut Engine, _: u32, from: &HostCopy) -> Result<bool> {
@@ -219,7 +213,7 @@ impl Walk<'_> {
     }
 }
 
-/// The host can write to other kinds of memory without a call that is seen.
+/// Returns whether `id` is device memory. The host can write to other memory without a call.
 fn is_device(capture: &Capture, id: AllocationId) -> bool {
     (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
@@ -237,12 +231,12 @@ fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<A
         opaque: opaque::rows(capture),
         allocations: allocations_of(capture),
         unwritten_copies: Vec::new(),
-        initialisation_unknown: Some("which accesses read it needs a trace".to_owned()),
+        initialisation_unknown: Some("only a trace has the accesses that read it".to_owned()),
         in_situ: Some(in_situ),
     })
 }
 
-/// The reason why some writes of the program are not in the capture or were not analysed.
+/// Returns the reason why some of the program's writes are not in the capture or were not analysed.
 fn unseen_writes(
     capture: &Capture,
     options: Options,
@@ -258,7 +252,7 @@ fn unseen_writes(
     }
     let is_opaque = |module: &ModuleTable| module.opaque_assembly > 0;
     let why = if !options.details || options.matching != Matching::Bytes {
-        "bytes were not looked at"
+        "bytes were not analysed"
     } else if is_partial {
         "only a part of the program was recorded"
     } else if !capture.complete {
@@ -266,7 +260,7 @@ fn unseen_writes(
     } else if capture.modules.iter().any(is_opaque) {
         "inline PTX was let through untraced"
     } else if !gaps.is_empty() {
-        "the capture does not hold all copies"
+        "the capture does not have all copies"
     } else {
         return None;
     };
@@ -285,7 +279,7 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
             _ if !place.is_empty() => place.clone(),
             _ => format!("allocation #{index} of {bytes} bytes"),
         };
-        // They are numbered without gaps; another number is damage.
+        // Allocations are numbered without gaps; any other number is damage.
         if let Some(info) = all.get_mut(index) {
             *info = AllocationInfo { name, place, bytes };
         }
@@ -293,8 +287,8 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     all
 }
 
-/// Memory that the host may write without a call that is seen: initial values of variables, and memory shared with the
-/// device or with another process. Values in it that no kernel wrote came from the host.
+/// Returns whether the host may write such memory without a call: initial values of variables, and memory shared with the
+/// device or with another process. Its values that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed
@@ -306,14 +300,8 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
 }
 
 pub(crate) struct LaunchChunks<'a> {
-    capture: &'a Capture,
-    chunks: &'a [ChunkRef],
-}
-
-impl<'a> LaunchChunks<'a> {
-    pub(crate) fn new(capture: &'a Capture, chunks: &'a [ChunkRef]) -> Self {
-        Self { capture, chunks }
-    }
+    pub(crate) capture: &'a Capture,
+    pub(crate) chunks: &'a [ChunkRef],
 }
 
 impl GroupSource for LaunchChunks<'_> {

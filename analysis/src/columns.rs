@@ -1,4 +1,4 @@
-//! Meanings of columns that several tables have.
+//! Meanings of columns that multiple tables have.
 
 pub(crate) const KERNEL: &str = "demangled name without parameters";
 pub(crate) const KERNEL_SYMBOL: &str = "mangled name";
@@ -10,8 +10,9 @@ pub(crate) const COMMUNICATED_LOADED_BYTES: &str =
 pub(crate) const SELF_LOADED_BYTES: &str =
     "last written in an earlier launch by the same entity alone";
 pub(crate) const INPUT_LOADED_BYTES: &str = "last written by the host";
-pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "written by nobody";
-pub(crate) const UNKNOWN_LOADED_BYTES: &str = "last written by an opaque launch, or perhaps by one";
+pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "never written";
+pub(crate) const UNKNOWN_LOADED_BYTES: &str =
+    "last written by an opaque launch, or possibly by one";
 pub(crate) const LOCAL_LOADED_BYTES: &str = "written earlier in the launch by the same thread";
 pub(crate) const RECEIVED_BYTES: &str =
     "each byte once for each receiving CTA, launch and source CTA";

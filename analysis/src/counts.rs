@@ -1,4 +1,4 @@
-//! Counts: how many accesses of which kind, by launch, by kernel and in all.
+//! Numbers of accesses by kind, for each launch, each kernel and the whole program.
 
 use crate::columns;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
 
 /// The access groups of one launch, in chunks that can be read independently of each other.
 ///
-/// Reading the chunks one after the other gives each thread's accesses in program order.
+/// Reading the chunks in order gives each thread's accesses in program order.
 pub trait GroupSource: Sync {
     fn chunks(&self) -> usize;
 
@@ -28,7 +28,7 @@ impl GroupSource for Vec<Vec<AccessGroup>> {
 }
 
 table! {
-    /// Accesses by class. An atomic operation is an atomic here, neither a load nor a store.
+    /// Accesses by class. An atomic operation is neither a load nor a store here.
     pub struct Counts: Copy, Eq, Serialize, Deserialize {
         thread_loads: u64 ["accesses"] = "loads, one for each thread";
         thread_stores: u64 ["accesses"] = "stores, one for each thread";
@@ -76,7 +76,7 @@ impl Counts {
     }
 }
 
-added_up! {
+add_assign! {
     Counts: thread_loads, thread_stores, thread_atomics, loaded_bytes, stored_bytes, atomic_bytes,
         warp_loads, warp_stores, warp_atomics, widths
 }
@@ -98,10 +98,10 @@ table! {
     }
 }
 
-/// Counts by launch, by kernel and in all.
+/// Counts by launch, by kernel and in total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountTables {
-    /// In the order of the launches' sequence numbers.
+    /// Counts in the order of the launches' sequence numbers.
     pub launches: Vec<LaunchCounts>,
     pub kernels: Vec<KernelCounts>,
     /// Number of CTAs, summed over all launches.
@@ -110,7 +110,7 @@ pub struct CountTables {
 }
 
 impl CountTables {
-    /// Sums up `launches`; `sites` knows the kernels' names for people.
+    /// Sums `launches`; `sites` has the kernels' readable names.
     pub fn new(launches: Vec<LaunchCounts>, sites: &SiteTable) -> Self {
         let mut tables = Self::default();
         for LaunchCounts { launch, counts } in &launches {

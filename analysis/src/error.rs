@@ -1,15 +1,16 @@
-//! Errors of this library.
+//! Errors of this crate.
 
 use std::path::PathBuf;
 use superstep_table::FileError;
 use superstep_trace::{LaunchId, StreamId, TraceError};
 
-/// Errors between a capture and its tables.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
     #[error(transparent)]
     Trace(#[from] TraceError),
-    #[error("failed to analyse the capture: {what} is {value}, the analysis numbers up to {limit}")]
+    #[error(
+        "failed to analyse the capture: {what} is {value}, the limit of the analysis is {limit}"
+    )]
     TooLarge {
         what: &'static str,
         value: u64,

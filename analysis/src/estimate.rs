@@ -1,7 +1,7 @@
-//! Totals of a population from a sample of it, with their error.
+//! Estimates the totals of a population from a sample, with their error.
 //!
-//! Every unit of a stratum is taken with the same probability, independently of the others. Given how many were taken, that
-//! is simple random sampling without replacement, so with *N* units of which *n* were taken, with mean *m* and variance *s*²
+//! Every unit of a stratum is sampled with the same probability, independently of the others. For a given sample size, that
+//! is simple random sampling without replacement. With *N* units of which *n* were sampled, and mean *m* and variance *s*²
 //! of the observed values:
 //!
 //! - estimated total: *N m*
@@ -12,12 +12,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Units that are alike enough to stand for each other.
+/// Units that are similar enough to represent each other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stratum {
-    /// Units that there are.
+    /// Number of units.
     pub population: u64,
-    /// Values of those that were taken.
+    /// Values of the sampled units.
     pub observed: Vec<f64>,
 }
 
@@ -25,12 +25,12 @@ pub struct Stratum {
 pub struct Estimate {
     /// Sum of the observed values.
     pub recorded: f64,
-    /// The estimated total; `None` when of some stratum nothing was taken.
+    /// Estimated total; `None` when no unit of some stratum was sampled.
     pub total: Option<f64>,
-    /// Standard error of the total; `None` when a stratum of several units has only one observation, which tells nothing
-    /// about the error.
+    /// Standard error of the total; `None` when a stratum has only one observation of multiple units, from which no
+    /// variance follows.
     pub standard_error: Option<f64>,
-    /// Ends of the 95 % interval, never below what was recorded.
+    /// Bounds of the 95 % interval, never below `recorded`.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -78,7 +78,7 @@ pub fn estimate<'a>(strata: impl IntoIterator<Item = &'a Stratum>) -> Estimate {
     }
 }
 
-/// The 97.5 % quantile of Student's distribution: exact to three digits, rounded up between whole degrees of freedom.
+/// Returns the 97.5 % quantile of Student's distribution to three digits, for the degrees of freedom rounded down.
 fn student_quantile(freedom: f64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -89,7 +89,7 @@ fn student_quantile(freedom: f64) -> f64 {
     if whole <= 30.0 {
         TABLE[whole as usize - 1]
     } else {
-        // The first terms of the expansion in 1/freedom around the normal distribution's.
+        // First terms of the expansion in 1/freedom around the quantile of the normal distribution.
         1.960 + 2.372 / whole + 2.823 / (whole * whole)
     }
 }

@@ -1,16 +1,14 @@
-//! The tables of a capture whose launches were added up while they ran: what `docs/capture/in-situ.md` calls exact is taken as it
-//! is, for the rest there are bounds.
+//! Tables of a run in situ. Sums that `docs/capture/in-situ.md` calls exact are used directly; the others get bounds.
 
 use crate::communication::{
-    Communication, Flow, KernelVolume, LaunchVolume, MemoryLimit, Options, Transfer,
-    TransferSorter, Volume,
+    Communication, Flow, LaunchVolume, MemoryLimit, Options, Transfer, Transfers, Volume, by_kernel,
 };
 use crate::counts::{Counts, LaunchCounts};
 use crate::error::{AnalysisError, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use superstep_trace::{Backend, Bounds, Capture, CtaBlocks, FirstRead, LaunchRecord, LaunchSums};
+use superstep_trace::{Backend, Bounds, Capture, CtaBlocks, FirstRead, LaunchSums};
 
-/// Bounds of a volume, column by column; equal where it is exact.
+/// Bounds of each column of a volume, which are equal where it is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeBounds {
     pub least: Volume,
@@ -33,39 +31,36 @@ impl VolumeBounds {
     }
 }
 
-added_up! { VolumeBounds: least, most }
+add_assign! { VolumeBounds: least, most }
 
 impl InSitu {
-    /// Whether the flow and the transfers from one launch to another are exact.
+    /// Returns whether the flow and the transfers from one launch to another are exact.
     pub fn is_exact(&self, (source, receiver): (u32, u32)) -> bool {
-        // Bytes without shadow may have come from any launch.
+        // Bytes without shadow memory may have come from any launch.
         let unknown = self.launches[receiver as usize].of(|it| it.unknown_loaded_bytes);
         unknown.is_exact() && !self.inexact.contains(&(source, receiver))
     }
 
-    /// Pairs of launches that exchanged something and are not exact.
+    /// Returns the number of communicating pairs of launches that are not exact.
     pub fn inexact_pairs(&self) -> usize {
         self.inexact.len()
     }
 }
 
-/// Results beside the tables of a capture without accesses.
+/// Bounds and granularity of the results of a run in situ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InSitu {
-    /// By launch, in the order of [`Communication::launches`].
+    /// Bounds by launch, in the order of [`Communication::launches`].
     pub launches: Vec<VolumeBounds>,
     pub total: VolumeBounds,
-    /// Pairs of source and receiving launch of which the flow and the transfers are not exact.
+    /// Pairs of source and receiving launch whose flow and transfers are not exact.
     inexact: BTreeSet<(u32, u32)>,
     /// Granularity of transfer endpoints; a block is named by its first CTA.
     pub cta_blocks: CtaBlocks,
     pub(crate) has_transfers: bool,
 }
 
-/// Whether the launches of a capture have sums in place of accesses.
-///
-/// # Errors
-/// Some have sums, and some have accesses.
+/// Returns whether the launches of a capture have sums instead of accesses; fails if some have accesses.
 pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     let mut with_sums = capture.launches().filter(|launch| launch.sums.is_some());
     let mut with_accesses = (capture.launches()).filter(|launch| !launch.chunks.is_empty());
@@ -78,9 +73,7 @@ pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     }
 }
 
-/// Checks that a capture has accesses, which `what` needs.
-/// # Errors
-/// [`AnalysisError::NeedsTrace`] where it has only their sums.
+/// Fails with [`AnalysisError::NeedsTrace`] if a capture has no accesses, which `what` needs, but only sums.
 pub fn needs_accesses(capture: &Capture, what: &'static str) -> Result<()> {
     match capture.is_in_situ() {
         true => Err(AnalysisError::NeedsTrace { what }),
@@ -126,24 +119,21 @@ fn volume(sums: &LaunchSums) -> Volume {
     }
 }
 
-/// Counts and communication of a capture of which [`has_sums`] holds.
+/// Computes the counts and the communication of a capture for which [`has_sums`] is true.
 pub(crate) fn analyse(
     capture: &Capture,
     options: Options,
     limit: &MemoryLimit,
 ) -> Result<(Vec<LaunchCounts>, Communication, InSitu)> {
-    let nothing = |record: &LaunchRecord| {
-        let launch = record.launch;
-        LaunchSums::new(launch.stream, launch.launch)
-    };
     let (mut counted, mut launches) = (Vec::new(), Vec::new());
-    let transfers = TransferSorter::new(limit, capture.cancellation);
+    let transfers = limit.sorter("transfers", capture.cancellation);
     let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
     let mut first_read: BTreeMap<(u32, u32), FirstRead> = BTreeMap::new();
     let mut perhaps_local = Vec::new();
     for record in capture.launches() {
         let (number, launch) = (record.number, record.launch);
-        let sums = record.sums.cloned().unwrap_or_else(|| nothing(&record));
+        let nothing = || LaunchSums::new(launch.stream, launch.launch);
+        let sums = record.sums.cloned().unwrap_or_else(nothing);
         counted.push(LaunchCounts {
             launch: launch.clone(),
             counts: counts(&sums),
@@ -198,7 +188,7 @@ pub(crate) fn analyse(
     let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
         .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
         .collect();
-    // CTAs in a transfer, of those that wrote a byte.
+    // Number of CTAs that wrote a byte and are named in its transfer.
     let named = match capture.header.backend {
         Backend::Cpu => 1,
         Backend::Cuda => 0,
@@ -222,12 +212,13 @@ pub(crate) fn analyse(
     let inexact = pairs.filter(is_inexact).copied().collect();
     let mut total = VolumeBounds::default();
     bounds.iter().for_each(|launch| total += *launch);
+    let (kernels, volume) = by_kernel(&launches);
     let communication = Communication {
-        kernels: kernels(&launches),
-        total: sum(launches.iter().map(|launch| launch.volume)),
+        kernels,
+        total: volume,
         launches,
         flows: flows.into_values().collect(),
-        transfers: transfers.finish()?,
+        transfers: Transfers::new(transfers.finish()?),
         ..Communication::default()
     };
     let in_situ = InSitu {
@@ -240,7 +231,8 @@ pub(crate) fn analyse(
     Ok((counted, communication, in_situ))
 }
 
-/// Each class may have less, and `local` more, by what is perhaps local; then it was not received either.
+/// Returns bounds for loads that may be local: such bytes may belong to `local` instead of another class, and were then not
+/// received.
 fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     let mut bounds = VolumeBounds::exactly(volume);
     bounds.most.local_loaded_bytes += perhaps_local;
@@ -270,7 +262,7 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
 
 /// Widens bounds for bytes of one launch that a launch of `ctas` CTAs read and whose exact source is unknown.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
-    // By the definition a byte is received from each CTA that wrote it, and a communicated store of each. One store has been counted.
+    // A byte is received from each CTA that wrote it, and is a communicated store of each. One store has been counted.
     let several = |counted: u64| {
         read.several_bytes
             .saturating_mul(ctas.saturating_sub(counted))
@@ -280,17 +272,17 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     let most = &mut receiver.most;
     most.received_bytes = most.received_bytes.saturating_add(more);
     most.received_count = most.received_count.saturating_add(more);
-    // Bytes that the reader itself wrote in its launch were not read from the source, so they may be marked in vain.
-    let in_vain = receiver.most.local_loaded_bytes - receiver.least.local_loaded_bytes;
+    // Bytes that the reader itself wrote in its launch were not read from the source, so they may be marked wrongly.
+    let wrongly = receiver.most.local_loaded_bytes - receiver.least.local_loaded_bytes;
     let source = &mut bounds[read.source_launch as usize];
     let least = &mut source.least.communicated_stored_bytes;
-    *least = least.saturating_sub(in_vain.min(read.stored_bytes));
+    *least = least.saturating_sub(wrongly.min(read.stored_bytes));
     let most = &mut source.most.communicated_stored_bytes;
     *most = most.saturating_add(several(1));
 }
 
-/// Widens bounds for bytes that had no shadow: they may be of any class, received from each CTA of any launch, and who else
-/// wrote them is not known.
+/// Widens bounds for bytes without shadow memory: they may be of any class and received from each CTA of any launch, and
+/// their other writers are unknown.
 fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
     let all_loaded: u64 = (capture.launches().filter_map(|launch| launch.sums))
         .map(|sums| sums.unshadowed_loaded_bytes)
@@ -330,29 +322,4 @@ fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
             *column = column.saturating_add(more);
         }
     }
-}
-
-fn sum(volumes: impl Iterator<Item = Volume>) -> Volume {
-    let mut total = Volume::default();
-    volumes.for_each(|volume| total += volume);
-    total
-}
-
-/// In the order of first launch.
-fn kernels(launches: &[LaunchVolume]) -> Vec<KernelVolume> {
-    let mut kernels: Vec<KernelVolume> = Vec::new();
-    for launch in launches {
-        let known = (kernels.iter()).position(|kernel| kernel.kernel == launch.kernel);
-        let known = known.unwrap_or_else(|| {
-            kernels.push(KernelVolume {
-                kernel: launch.kernel.clone(),
-                launches: 0,
-                volume: Volume::default(),
-            });
-            kernels.len() - 1
-        });
-        kernels[known].launches += 1;
-        kernels[known].volume += launch.volume;
-    }
-    kernels
 }

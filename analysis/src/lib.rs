@@ -1,7 +1,7 @@
-//! Capture in, tables out: counts, communication and metrics.
+//! Turns captures into tables: counts, communication and metrics.
 
 #[macro_use]
-mod added_up;
+mod add_assign;
 mod analyse;
 pub mod bins;
 pub mod cluster;

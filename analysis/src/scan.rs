@@ -1,7 +1,8 @@
-//! One pass over all accesses of a capture: counts of each site, digests, and whether every access is possible at all.
+//! One pass over all accesses of a capture: counts of each site, digests, and checks that every access is possible.
 
 use std::sync::{Mutex, PoisonError};
 
+use crate::sites::BySite;
 use rayon::prelude::*;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
@@ -9,7 +10,6 @@ use superstep_trace::{
     Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
-/// Executions and bytes of one site in one launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteCount {
     pub accesses: u64,
@@ -23,51 +23,51 @@ pub struct LaunchScan<'a> {
     pub end: Option<&'a LaunchEnd>,
     /// Order-independent digest of its accesses.
     pub digest: LaunchDigest,
-    /// Counts by site, ascending; sites that were not executed are left out.
+    /// Counts of the sites that were executed, ascending by site.
     pub sites: Vec<(SiteId, SiteCount)>,
-    /// Sums, where the launch was aggregated in place of being recorded: then `sites` is empty.
+    /// Sums, if the run was in situ; then `sites` is empty.
     pub sums: Option<&'a LaunchSums>,
 }
 
 impl LaunchScan<'_> {
-    /// Accesses that were found or added up, each lane counted.
+    /// Returns the number of accesses, each lane counted.
     pub fn thread_accesses(&self) -> u64 {
         (self.sums).map_or(self.digest.thread_accesses, LaunchSums::thread_accesses)
     }
 }
 
-/// Kinds of [`CaptureScan::violations`].
+/// Indices of [`CaptureScan::violations`].
 pub const OUTSIDE_GRID: usize = 0;
 pub const OUTSIDE_ALLOCATIONS: usize = 1;
-/// A site or a width that no table knows.
+/// Sites or widths that are in no table.
 pub const UNKNOWN_SITES: usize = 2;
-/// Behind the end of an allocation, in its last page.
-pub const BEHIND_ALLOCATIONS: usize = 3;
+/// Addresses past the end of an allocation, in its last page.
+pub const PAST_ALLOCATIONS: usize = 3;
 
 /// Number of access groups with a problem, and the first one.
 #[derive(Debug, Clone, Default)]
 pub struct Violation {
     pub groups: u64,
-    /// The first one: its place in the capture, and in words.
+    /// Launch and chunk of the first one, and its description.
     pub first: Option<((u32, usize), String)>,
 }
 
 #[derive(Debug, Clone)]
 pub struct CaptureScan<'a> {
     pub sites: &'a SiteTable,
-    /// Every launch in the order of the host's calls.
+    /// All launches in the order of the host's calls.
     pub launches: Vec<LaunchScan<'a>>,
     pub violations: [Violation; 4],
     pub digest: LaunchDigest,
 }
 
 impl CaptureScan<'_> {
-    /// Whether accesses were added up while kernels ran, and none was recorded.
+    /// Returns whether the run was in situ, without recorded accesses.
     pub fn is_in_situ(&self) -> bool {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Whether threads wait for each other by accesses to memory, whose number differs from run to run.
+    /// Returns whether threads wait for each other by memory accesses, whose number varies between runs.
     pub fn has_waits(&self) -> bool {
         self.sites.iter().any(|site| site.waits)
     }
@@ -78,22 +78,20 @@ struct Place<'a> {
     found: Mutex<Found>,
 }
 
-type SiteCounts = Vec<Vec<SiteCount>>;
-
 #[derive(Clone, Default)]
 struct Found {
     digest: LaunchDigest,
-    sites: SiteCounts,
+    sites: BySite<SiteCount>,
     violations: [Violation; 4],
 }
 
 /// Reads every access of `capture`, on all cores.
 pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     let sites = capture.sites();
-    let nothing = Found {
-        sites: no_counts(sites),
-        ..Found::default()
-    };
+    let mut nothing = Found::default();
+    for site in sites.iter() {
+        nothing.sites.entry(site.id);
+    }
     let places: Vec<Place> = (capture.launches())
         .map(|record| Place {
             record,
@@ -126,12 +124,9 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     };
     for Place { record, found } in places {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let counts = sites.iter().filter_map(|site| {
-            let count = *count_of(&found.sites, site.id)?;
-            (count.accesses > 0).then_some((site.id, count))
-        });
+        let counts = found.sites.iter().map(|(site, count)| (site, *count));
         scan.launches.push(LaunchScan {
-            sites: counts.collect(),
+            sites: counts.filter(|(_, count)| count.accesses > 0).collect(),
             digest: found.digest,
             recorded: record.recorded,
             end: record.end,
@@ -144,25 +139,9 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     Ok(scan)
 }
 
-fn no_counts(sites: &SiteTable) -> SiteCounts {
-    let mut counts = SiteCounts::new();
-    for site in sites.iter() {
-        let (module, local) = (site.id.module() as usize, site.id.local() as usize);
-        counts.resize_with(counts.len().max(module + 1), Vec::new);
-        let length = counts[module].len().max(local + 1);
-        counts[module].resize(length, SiteCount::default());
-    }
-    counts
-}
-
-fn count_of(counts: &SiteCounts, site: SiteId) -> Option<&SiteCount> {
-    counts
-        .get(site.module() as usize)?
-        .get(site.local() as usize)
-}
-
 struct ChunkScan<'a> {
-    name: GroupName<'a>,
+    record: &'a LaunchRecord<'a>,
+    sites: &'a SiteTable,
     number: usize,
     ctas: u64,
     threads: u64,
@@ -180,7 +159,8 @@ impl<'a> ChunkScan<'a> {
     ) -> Self {
         let launch = record.launch;
         Self {
-            name: GroupName { record, sites },
+            record,
+            sites,
             number,
             ctas: launch.ctas(),
             threads: launch.threads_per_cta(),
@@ -192,25 +172,28 @@ impl<'a> ChunkScan<'a> {
 
     fn add(&mut self, group: &AccessGroup) {
         self.hasher.add(group);
-        let (name, ctas, threads) = (self.name, self.ctas, self.threads);
-        let key = (name.record.number, self.number);
+        let (sites, ctas, threads) = (self.sites, self.ctas, self.threads);
+        let launch = self.record.launch;
+        let access = || {
+            let (launch, site) = (launch_name(sites, launch), site_name(sites, group.site));
+            format!("{launch}, {site}")
+        };
+        let key = (self.record.number, self.number);
         let outside = self.outside(group);
         let violations = &mut self.found.violations;
-        let counts = self.found.sites.get_mut(group.site.module() as usize);
-        let count = counts.and_then(|counts| counts.get_mut(group.site.local() as usize));
-        match (count, name.sites.get(group.site)) {
+        match (self.found.sites.get_mut(group.site), sites.get(group.site)) {
             (Some(count), Some(site)) => {
                 let lanes = group.lanes() as u64;
                 count.accesses += lanes;
                 count.bytes += lanes * u64::from(group.width_bytes);
                 if site.width_bytes != 0 && site.width_bytes != group.width_bytes {
                     violations[UNKNOWN_SITES].note(key, || {
-                        format!("{}: {} bytes wide", name.access(group), group.width_bytes)
+                        format!("{}: {} bytes wide", access(), group.width_bytes)
                     });
                 }
             }
             _ => violations[UNKNOWN_SITES].note(key, || {
-                let launch = launch_name(name.sites, name.record.launch);
+                let launch = launch_name(sites, launch);
                 format!("{launch}: site {} is in no module's table", group.site)
             }),
         }
@@ -218,25 +201,25 @@ impl<'a> ChunkScan<'a> {
             u64::from(group.warp) * 32 + u64::from(31 - group.mask.leading_zeros().min(31));
         if u64::from(group.cta) >= ctas || last_thread >= threads {
             violations[OUTSIDE_GRID].note(key, || {
-                let (access, cta) = (name.access(group), group.cta);
+                let (access, cta) = (access(), group.cta);
                 format!("{access}: CTA {cta}, thread {last_thread}, in a grid of {ctas} CTAs of {threads} threads")
             });
         }
         if let Some(address) = outside {
             // The first byte of an access may be inside the allocation.
             let last = address.saturating_add(u64::from(group.width_bytes).max(1) - 1);
-            let kind = match name.record.allocations.is_behind(last) {
-                true => BEHIND_ALLOCATIONS,
+            let kind = match self.record.allocations.is_behind(last) {
+                true => PAST_ALLOCATIONS,
                 false => OUTSIDE_ALLOCATIONS,
             };
             violations[kind].note(key, || {
-                let (access, cta, warp) = (name.access(group), group.cta, group.warp);
-                format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) lies in no live allocation")
+                let (access, cta, warp) = (access(), group.cta, group.warp);
+                format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) is in no live allocation")
             });
         }
     }
 
-    /// The first address of `group` that does not lie in a live allocation with its whole width.
+    /// Returns the first address of `group` whose access is not wholly in a live allocation.
     fn outside(&mut self, group: &AccessGroup) -> Option<u64> {
         let addresses = group.active_addresses();
         let width = u64::from(group.width_bytes).max(1) - 1;
@@ -246,7 +229,7 @@ impl<'a> ChunkScan<'a> {
             let allocation = resolver.find(address);
             allocation.is_some_and(|it| it.offset_of(last.saturating_add(width)).is_some())
         };
-        // Nearly always a group stays in one allocation.
+        // A group nearly always accesses one allocation.
         if is_inside(*low, *high) {
             return None;
         }
@@ -260,25 +243,11 @@ impl<'a> ChunkScan<'a> {
     }
 }
 
-/// Name of an access group in messages.
-#[derive(Clone, Copy)]
-struct GroupName<'a> {
-    record: &'a LaunchRecord<'a>,
-    sites: &'a SiteTable,
-}
-
-impl GroupName<'_> {
-    fn access(self, group: &AccessGroup) -> String {
-        let launch = launch_name(self.sites, self.record.launch);
-        format!("{launch}, {}", site_name(self.sites, group.site))
-    }
-}
-
 impl Found {
     fn merge(&mut self, other: Found) {
         self.digest += other.digest;
-        let counts = self.sites.iter_mut().flatten();
-        for (count, other) in counts.zip(other.sites.iter().flatten()) {
+        for (site, other) in other.sites.iter().filter(|(_, other)| other.accesses > 0) {
+            let count = self.sites.entry(site);
             count.accesses += other.accesses;
             count.bytes += other.bytes;
         }

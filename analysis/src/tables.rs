@@ -1,4 +1,4 @@
-//! An analysis as tables. Each declares its columns; [`crate::metrics`] has those behind the figures.
+//! An analysis as tables. The tables behind the figures are in [`crate::metrics`].
 
 use crate::analyse::Analysis;
 use crate::columns;
@@ -66,7 +66,7 @@ table! {
     }
 }
 
-/// All tables of an analysis; those of the metrics are among them where it kept transfers and strides.
+/// Returns all tables of an analysis, including those of the metrics if it has transfers and strides.
 pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Vec<Table>> {
     with_metrics(analysis, sites, settings).map(|(tables, _)| tables)
 }
@@ -144,13 +144,13 @@ pub fn with_metrics(
     Ok((tables, metrics))
 }
 
-/// A hash of what the tables hold, in 16 hexadecimal digits: equal where they are, in whatever order they are given.
+/// Returns a hash of the tables' contents in 16 hexadecimal digits, independent of their order.
 pub fn digest(tables: &[Table]) -> String {
     let mut tables: Vec<&Table> = tables.iter().collect();
     tables.sort_by_key(|table| table.name());
     let mut hash = Xxh3::new();
     let mut cell = |text: Option<&str>| {
-        // An empty cell is not one without characters.
+        // An absent value differs from an empty text.
         let length = text.map_or(u64::MAX, |text| text.len() as u64);
         hash.update(&length.to_le_bytes());
         hash.update(text.unwrap_or_default().as_bytes());
@@ -166,17 +166,7 @@ pub fn digest(tables: &[Table]) -> String {
     format!("{:016x}", hash.digest())
 }
 
-/// Writes every table of an analysis as CSV and JSON into `folder`, which is created. Returns the files.
-pub fn write_tables(
-    folder: &Path,
-    analysis: &Analysis,
-    sites: &SiteTable,
-    settings: &Settings,
-) -> Result<Vec<PathBuf>> {
-    write(folder, &tables(analysis, sites, settings)?)
-}
-
-/// Writes the tables of several processes as one each, in which the first columns say which process it is.
+/// Joins each table of multiple processes into one, with the process in its first columns, and writes it.
 pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()> {
     let Some((_, first)) = parts.first() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How wide the accesses of each kernel are.
+//! Widths of each kernel's accesses.
 
 use crate::columns;
 use crate::counts::KernelCounts;
@@ -19,7 +19,7 @@ table! {
     }
 }
 
-/// Widths in bytes; the last stands for all others.
+/// Widths in bytes; 0 means any other.
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 0];
 
 /// Accesses of threads by width.
@@ -34,10 +34,8 @@ impl Widths {
         let class = WIDTHS.iter().position(|&width| width == width_bytes);
         self.accesses[class.unwrap_or(WIDTHS.len() - 1)] += accesses;
     }
-}
 
-impl Widths {
-    /// Whether all accesses are of one width that is known.
+    /// Returns whether all accesses have the same known width.
     pub fn are_one(&self) -> bool {
         let [known @ .., others] = &self.accesses;
         *others == 0 && known.iter().filter(|accesses| **accesses > 0).count() <= 1
@@ -52,7 +50,7 @@ impl std::ops::AddAssign for Widths {
     }
 }
 
-/// The tables of counts have no columns for them: they are rows here.
+/// Tables of counts have no columns for widths, which are rows of their own table.
 impl Columns for Widths {
     fn fields() -> Vec<Field> {
         Vec::new()

@@ -43,7 +43,7 @@ fn write(folder: &Path, finish: bool) -> Capture {
     let launch_0 = capture.begin(launch(0));
     capture.chunk(&launch_0, &[warp(0, 0, ARRAY), warp(0, 1, SYMBOL)]);
     capture.chunk(&launch_0, &[warp(1, 1, ARRAY + 128)]);
-    // In the file stream 1's launch stands before stream 0's second one. CTA 1 reads what CTA 0 made of these bytes there.
+    // In the file, the launch of stream 1 precedes the second one of stream 0. CTA 1 reads the bytes as CTA 0 left them there.
     let other = capture.at(5).begin(launch(1));
     capture.chunk(&other, &[warp(0, 1, ARRAY + 128)]);
     // CTA 0 reads them and adds to them.
@@ -54,10 +54,10 @@ fn write(folder: &Path, finish: bool) -> Capture {
     );
     capture.at(6).free(first);
     capture.allocate(ARRAY, 4096, AllocationKind::Device);
-    // The same address after it was freed and allocated again: written by nobody.
+    // The same address after it was freed and allocated again: never written.
     let launch_2 = capture.begin(launch(0));
     capture.chunk(&launch_2, &[warp(0, 1, ARRAY + 128)]);
-    // Nothing of this was written; of the first allocation some was.
+    // Nothing wrote these bytes; some bytes of the first allocation were written.
     let back = CopyDirection::DeviceToHost;
     capture.copy(back, 1, ARRAY + 256, 64);
     capture.copy(back, 1, ARRAY + 256, 128);
@@ -101,11 +101,11 @@ fn memory_that_is_allocated_again_is_not_initialised() {
 }
 
 #[test]
-fn what_the_capture_does_not_hold_leaves_initialisation_unknown() {
+fn initialisation_is_unknown_if_writes_are_missing() {
     let untraced = Gap::UntracedKernel {
         kernel: Some("_Zother".to_owned()),
     };
-    let not_all = "the capture does not hold all copies";
+    let not_all = "the capture does not have all copies";
     for (gaps, why) in [
         (vec![Gap::ArrayCopy], not_all),
         (vec![Gap::GraphMemoryNode], not_all),
@@ -129,7 +129,7 @@ fn what_the_capture_does_not_hold_leaves_initialisation_unknown() {
 
 /// The second example in docs/metrics.md.
 #[test]
-fn after_a_known_call_only_what_it_wrote_is_unknown() {
+fn only_the_bytes_that_a_known_call_wrote_are_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = CaptureBuilder::new(folder.path(), &module());
     capture.allocate(ARRAY, 4096, AllocationKind::Device);
@@ -167,7 +167,7 @@ fn after_a_known_call_only_what_it_wrote_is_unknown() {
 
 /// The example in docs/metrics.md.
 #[test]
-fn after_an_opaque_launch_nobody_knows_who_wrote() {
+fn writers_are_unknown_after_an_opaque_launch() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = CaptureBuilder::new(folder.path(), &module());
     capture.allocate(ARRAY, 4096, AllocationKind::Device);
@@ -175,7 +175,7 @@ fn after_an_opaque_launch_nobody_knows_who_wrote() {
     capture.opaque(Some("_Z4gemmPf"));
     capture.opaque(Some("_Z4gemmPf"));
     capture.copy(CopyDirection::HostToDevice, ARRAY, 1, 64);
-    // CTA 1 reads both halves, and what nothing but the opaque launches can have written.
+    // CTA 1 reads both halves, and bytes that only the opaque launches can have written.
     let reads = [warp(0, 1, ARRAY), warp(0, 1, ARRAY + 1024)];
     capture.launch(launch(0), &[reads]);
     capture.launch(launch(0), &[[warp(1, 0, ARRAY)]]);
@@ -212,7 +212,7 @@ fn after_an_opaque_launch_nobody_knows_who_wrote() {
 }
 
 #[test]
-fn events_are_taken_by_their_numbers() {
+fn events_are_ordered_by_number() {
     let folder = tempfile::tempdir().unwrap();
     let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::everything()).unwrap();
@@ -269,8 +269,8 @@ fn tables_add_up() {
     let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::default()).unwrap();
     let out = folder.path().join("tables");
-    let files =
-        tables::write_tables(&out, &analysis, capture.sites(), &Settings::default()).unwrap();
+    let tables = tables::tables(&analysis, capture.sites(), &Settings::default()).unwrap();
+    let files = tables::write(&out, &tables).unwrap();
     assert_eq!(files.len(), 12);
     let json = std::fs::read_to_string(out.join("communication-by-launch.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -301,7 +301,7 @@ fn tables_add_up() {
 }
 
 #[test]
-fn an_unknown_site_is_an_error_that_says_so() {
+fn an_unknown_site_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = CaptureBuilder::new(folder.path(), &module());
     capture.launch(launch(0), &[[warp(9, 0, ARRAY)]]);
@@ -320,7 +320,7 @@ fn a_damaged_chunk_is_an_error() {
     write(folder.path(), true);
     let path = folder.path().join("stream-1.sst");
     let mut bytes = std::fs::read(&path).unwrap();
-    // A byte of the only chunk's contents, which lies between the file's magic and its end chunk.
+    // A byte of the only chunk's contents, between the file's magic and its end chunk.
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
     std::fs::write(&path, bytes).unwrap();

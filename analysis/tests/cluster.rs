@@ -1,4 +1,5 @@
-//! The three steps of an analysis by many machines give what one machine gives: generated captures, any number of buckets.
+//! The three steps of an analysis on many machines give the same result as one machine, for generated captures and any number of
+//! buckets.
 
 use proptest::prelude::*;
 use std::path::Path;
@@ -12,7 +13,7 @@ use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Launch, Op, StreamId,
 };
 
-/// The steps with everything between them that a cluster does: rows meet by bucket, and are sorted.
+/// Runs the steps, and between them the work of a cluster: grouping rows by bucket and sorting them.
 fn on_cluster(
     capture: &Arc<Capture>,
     accesses: u64,
@@ -53,7 +54,7 @@ fn on_cluster(
 enum Step {
     Launch(u32, usize, Vec<Vec<AccessGroup>>),
     Allocate(u64, u64, bool),
-    /// The allocation by its index among those that were made.
+    /// Index of the allocation among all allocations so far.
     Free(prop::sample::Index),
     Copy(bool, u64, u64),
     Memset(u64, u64),
@@ -63,7 +64,7 @@ enum Step {
 const BASE: u64 = 0x10_0000;
 const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 
-/// Few addresses around borders of pages, so that accesses meet.
+/// Few addresses around page borders, so that accesses overlap.
 fn any_group() -> impl Strategy<Value = AccessGroup> {
     let width = prop_oneof![8 => prop::sample::select(vec![4u32, 4, 8, 1, 2, 16]), 1 => 3u32..40, 1 => 4000u32..9000];
     let place = (0u32..4, 0u32..2, 0u16..4, 0u64..40, 0u64..4);
@@ -108,7 +109,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..14)
 }
 
-/// A capture with these steps; without an end where the program was killed.
+/// Writes a capture with these steps, without an end if the program was killed.
 fn written(folder: &Path, steps: &[Step], is_killed: bool) -> Capture {
     let sites = (0..).zip(OPS).map(|(local, op)| testing::site(local, op));
     let module = testing::module("f.cu", sites.collect(), &[("f", "f"), ("g", "g")]);
@@ -172,9 +173,8 @@ proptest! {
     }
 }
 
-/// Rows are packets of accesses: what is shuffled has not a row for each.
 #[test]
-fn no_access_has_a_row_of_its_own() {
+fn a_row_contains_many_accesses() {
     use synthetic::Pattern::{OnePage, Scattered};
     for (pattern, buckets) in [
         (Scattered, 1),
@@ -191,7 +191,7 @@ fn no_access_has_a_row_of_its_own() {
         let (found, rows) =
             on_cluster(&capture, accesses / 4, buckets, &MemoryLimit::none()).unwrap();
         assert_eq!(found, want);
-        // Four tasks, each of which sends what it has of each bucket at its end, and a full packet 65536 times.
+        // Each of the four tasks sends a packet for every 65536 records, and the rest of each bucket at its end.
         let most = 4 * (buckets as usize + 1) + accesses as usize / 65_536;
         assert!(
             rows <= most,
@@ -201,7 +201,7 @@ fn no_access_has_a_row_of_its_own() {
 }
 
 #[test]
-fn what_does_not_belong_is_refused() {
+fn unexpected_rows_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     synthetic::write(folder.path(), 2, 1 << 12, |_| synthetic::Pattern::Regular).unwrap();
     let capture = Arc::new(Capture::open(folder.path()).unwrap());
@@ -224,7 +224,7 @@ fn what_does_not_belong_is_refused() {
     wrong(&|rows| rows[0].bytes.truncate(100));
     wrong(&|rows| rows[0].kind = Kind::Wide);
     wrong(&|rows| {
-        // The first launch's accesses once more, behind those of the second.
+        // The accesses of the first launch again, after those of the second.
         let first = rows[0].clone();
         rows.push(first);
     });

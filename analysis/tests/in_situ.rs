@@ -1,4 +1,4 @@
-//! Captures of sums: the worked examples of docs/metrics.md, and what is a bound.
+//! Captures of sums: the worked examples of docs/metrics.md, and bounds.
 
 use std::path::Path;
 use superstep_analysis::communication::{Matching, Options, Transfer, Volume};
@@ -21,7 +21,7 @@ fn builder_with(folder: &Path, header: &Header) -> CaptureBuilder {
     CaptureBuilder::with_header(folder, header, &testing::module("f.cu", sites, &kernels))
 }
 
-/// One lane for each word, in so many warps.
+/// Returns the tally of accesses by one lane for each word.
 fn words(words: u64, warps: u64) -> Tally {
     Tally {
         threads: words,
@@ -74,7 +74,7 @@ fn parts(capture: &mut CaptureBuilder, received: Vec<Received>, first_read: Vec<
     });
 }
 
-/// The example that docs/metrics.md goes on with. The table of parts was full once, so that a pair has two of them.
+/// The continuation of the example in docs/metrics.md. The table of parts was full once, so that one pair has two parts.
 fn worked_example(folder: &Path) -> Capture {
     let mut capture = builder(folder);
     launch(&mut capture, "_Z5writePi", 2, |sums| {
@@ -207,9 +207,9 @@ fn bounds(metrics: &Metrics) -> Vec<(u32, &str, u64, u64)> {
         .collect()
 }
 
-/// Launch 1 reads 12 bytes that several of 3 CTAs wrote, and 5 bytes perhaps twice. Of launch 2's loads 8 bytes may be its own.
+/// Launch 1 reads 12 bytes that several of 3 CTAs wrote, and 5 bytes perhaps twice. 8 bytes loaded by launch 2 may be local.
 #[test]
-fn what_is_not_exact_has_bounds() {
+fn inexact_numbers_have_bounds() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = builder(folder.path());
     launch(&mut capture, "_Z5writePi", 3, |sums| {
@@ -259,7 +259,7 @@ fn what_is_not_exact_has_bounds() {
     assert_eq!((stored.least, stored.most), (30, 40));
 }
 
-/// Launch 1 loads 8 bytes that have no shadow, and launch 0 stored 4 such.
+/// Launch 1 loads 8 bytes without shadow memory, and launch 0 stored 4 such bytes.
 #[test]
 fn bytes_without_a_shadow_may_be_of_any_class() {
     let folder = tempfile::tempdir().unwrap();
@@ -294,9 +294,9 @@ fn bytes_without_a_shadow_may_be_of_any_class() {
     );
 }
 
-/// In a row of 10 CTAs each receives 4 bytes from the next one; in blocks of 4 that are 3 blocks.
+/// In a row of 10 CTAs, each receives 4 bytes from the next one; they form 3 blocks of 4.
 #[test]
-fn blocks_of_ctas_stand_in_their_place() {
+fn metrics_use_blocks_instead_of_ctas() {
     let folder = tempfile::tempdir().unwrap();
     let header = Header {
         cta_blocks: "4".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! An analysis that is interrupted ends at once, wherever it is.
+//! An interrupted analysis ends promptly, whatever it is doing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use superstep_trace::{Cancellation, Capture, TraceError};
 /// One large launch: after its chunks are read, the engine works on it for long without reading.
 const WORDS: u64 = 1 << 21;
 
-/// Analyses a large capture, stops that when `share` of it is read, and returns how long it went on.
+/// Analyses a large capture, interrupts it when `share` of it is read, and returns how long it continued.
 fn interrupted_at(
     share: f64,
     stop: &'static AtomicBool,

@@ -1,4 +1,4 @@
-//! How much memory an analysis with a limit takes, as its allocations say it.
+//! Memory use of an analysis with a limit, measured by its allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ fn taken(bytes: usize) {
     PEAK.fetch_max(live, Ordering::Relaxed);
 }
 
-// SAFETY: all memory comes from the system's allocator, which is called with what this one was called with.
+// SAFETY: all calls are forwarded to the system's allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());
@@ -57,7 +57,7 @@ fn one_page_with_half_of_all_accesses_keeps_the_limit() {
     PEAK.store(0, Ordering::Relaxed);
     let within = digest(&limit);
     let peak = PEAK.load(Ordering::Relaxed) as u64;
-    // Without the limit to what a shard keeps, each of them would take 32 bytes, several times.
+    // Without the limit of a shard, each would take 32 bytes, multiple times.
     assert!(32 * within.0 > limit.bytes / 4, "{} transfers", within.0);
     assert!(
         peak < limit.bytes,

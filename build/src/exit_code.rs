@@ -2,7 +2,7 @@
 
 use superstep_trace::FailureKind;
 
-/// One code a line: its name, its number, and its meaning as `docs/exit-codes.md` gives it.
+/// Declares exit codes, one per line: name, number, and meaning as in `docs/exit-codes.md`.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
         $($(#[$doc])* pub const $name: i32 = $code;)*

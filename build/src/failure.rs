@@ -1,8 +1,11 @@
-//! Failures of one program, and errors on one line.
+//! Failures of a program, and chains of errors on one line.
+
+use std::io;
+use std::path::PathBuf;
 
 pub use superstep_trace::{Failure, FailureKind};
 
-/// Ends the function with a failure of a kind: `bail!(Usage, "failed to …", …)`.
+/// Returns a failure of a kind from the function: `bail!(Usage, "failed to …", …)`.
 #[macro_export]
 macro_rules! bail {
     ($kind:ident, $($message:tt)*) => {
@@ -11,6 +14,29 @@ macro_rules! bail {
             format!($($message)*),
         ))
     };
+}
+
+/// A failed operation on a file or folder.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {action} {}: {source}", path.display())]
+pub struct IoError {
+    action: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl IoError {
+    pub(crate) fn at(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self {
+            action,
+            path,
+            source,
+        }
+    }
 }
 
 pub fn chain(error: &dyn std::error::Error) -> String {

@@ -1,11 +1,11 @@
-//! Where Superstep's own pieces are: built binaries beside the running executable, device sources in the repository.
+//! Finds Superstep's own pieces: built binaries next to the running executable, device sources in the repository.
 
 use std::path::{Path, PathBuf};
 
 use crate::compile::{BuildError, Result};
 use superstep_toolchain::variable;
 
-/// Superstep's own pieces, each checked when it is first used, so that commands that only read captures work anywhere.
+/// Superstep's own pieces. Each is checked on first use, so that commands that only read captures work anywhere.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// Folder of the running executable; the built binaries and libraries are next to it.
@@ -14,8 +14,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Finds the folder of the executable and the repository: [`variable::ROOT`], else upward from the executable, else upward
-    /// from the working folder.
+    /// Finds the folder of the executable and the repository, which is [`variable::ROOT`], else above the executable, else above the
+    /// working folder.
     pub fn find() -> Self {
         let executable = std::env::current_exe()
             .and_then(|path| path.canonicalize())
@@ -70,7 +70,7 @@ impl Installation {
         Err(BuildError::installation(
             name,
             format!(
-                "it is not next to the executable in {}; unpack the archive anew (in the repository, run `cargo xtask build`)",
+                "it is not next to the executable in {}; unpack the archive again (in the repository, run `cargo xtask build`)",
                 self.binaries.display()
             ),
         ))

@@ -1,5 +1,6 @@
-//! Ctrl-C: the first one asks for an orderly end (the running program is stopped, results so far are written). When that takes
-//! longer than [`GRACE`], or at a second one, the process just ends: files that others read are replaced in one step.
+//! Handles Ctrl-C. The first one requests an orderly end: the running program is stopped, and results so far are written. If that takes
+//! longer than [`GRACE`], or on a second one, the process exits at once, which is safe because files that others read are replaced
+//! atomically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use crate::exit_code;
 
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// How much later than a command's end a signal that ended both may be noticed here.
+/// Maximum delay between the end of a command that Ctrl-C stopped and the call of the handler here.
 const HANDLER_LATENCY: Duration = Duration::from_millis(300);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -32,8 +33,8 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// [`requested`] for use after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the handler of
-/// this process has run.
+/// Like [`requested`], for use after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the
+/// handler of this process has run.
 pub fn requested_meanwhile() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {
@@ -42,7 +43,7 @@ pub fn requested_meanwhile() -> bool {
     requested()
 }
 
-/// Ends the reading of a capture when the user asks to stop.
+/// Returns a cancellation that stops the reading of a capture on Ctrl-C.
 pub fn cancellation() -> Cancellation {
     Cancellation::by(&REQUESTED)
 }

@@ -67,8 +67,8 @@ static inline __device__ float nanf(const char *tag) { return __nv_nanf((const s
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
 
 /* Annotations for the instrumenter, for two attributes that are missing in Clang's IR. Clang also places `const` variables in constant
-   memory, nvcc only those with `__constant__` (instrument/src/constants.rs). Clang parses the dimensions of clusters but drops them
-   (instrument/src/prepare.rs). */
+   memory, nvcc only those with `__constant__` (instrument/src/semantics/constants.rs). Clang parses the dimensions of clusters but drops
+   them (instrument/src/prepare.rs). */
 #ifdef __CUDA_ARCH__
 #undef __constant__
 #define __constant__ __attribute__((constant, annotate("superstep-constant")))

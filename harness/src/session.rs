@@ -17,7 +17,7 @@ use superstep_build::fetch::{self, FetchOptions, SourceFile, SourceTree};
 use superstep_build::inputs::find_input;
 use superstep_build::installation::Installation;
 use superstep_build::interrupt;
-use superstep_build::manifest::{Benchmark, Manifest, Suite};
+use superstep_build::manifest::{Benchmark, Suite, load_suite};
 use superstep_build::probe::Probe;
 use superstep_toolchain::Toolchain;
 use superstep_trace::{Backend, Protocol};
@@ -113,7 +113,7 @@ impl Session {
             Some(bundle) => bundle.suite(),
             None => self.installation.suite(name),
         };
-        Ok(Manifest::load_suite(&folder)?)
+        Ok(load_suite(&folder)?)
     }
 
     /// Loads the probe with this name, from the bundle if there is one.

@@ -1,5 +1,5 @@
-//! Launches from the device: calls of CUDA's device runtime, which Superstep's own functions answer. On a GPU they note what a kernel
-//! asks for, and the host launches it when the kernel has ended (`runtime/cuda/device/support_children.cu`).
+//! Launches from the device: calls of CUDA's device runtime, which Superstep's own functions replace. On a GPU, these record the request,
+//! and the host launches the kernel when the parent has ended (`runtime/cuda/device/support_children.cu`).
 
 use crate::ir::{Builder, Module, Opcode, Type, traits::*};
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ const PREFIX: &str = "__cudaCDP2";
 
 pub const MALLOC: &str = "__superstep_child_malloc";
 
-/// Whether Superstep defines the device function `name`, which no unit does.
+/// Whether Superstep provides the device function `name`.
 pub fn has(name: &str) -> bool {
     ours(name).is_some()
 }
@@ -44,8 +44,8 @@ pub fn gives_arguments(name: &str) -> bool {
     name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
 }
 
-/// Makes the calls those of Superstep's functions; returns whether there are any. Structures that are passed by value are passed by their
-/// address: x86 has another way to pass them than this IR, and the function only reads them.
+/// Redirects the calls to Superstep's functions; returns whether there are any. By-value structures are passed by address: x86 passes them
+/// differently from this IR, and the functions only read them.
 pub fn lower(module: &Module) -> bool {
     let mut any = false;
     for function in module.functions() {
@@ -63,8 +63,8 @@ pub fn lower(module: &Module) -> bool {
     any
 }
 
-/// [`lower`] for a GPU, where the host launches a kernel by its number in the table, from 1, which replaces its address. An address from a
-/// variable is no kernel's, and its launch fails.
+/// [`lower`] for a GPU, where the host launches a kernel by its 1-based number in the table, which replaces its address. Launching an
+/// address from a variable fails.
 pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {
         return false;

@@ -1,33 +1,15 @@
-//! Handing the trace context on (CUDA): kernels and the device functions that need it get two trailing parameters.
+//! Passes the trace context on (CUDA): kernels and the device functions that need it get two trailing parameters.
 //!
-//! The runtime appends the two values when it launches a kernel, so nothing in the user's source changes. A device
-//! function gets them if a probe stands in it or in something that it calls; functions whose address is taken are
-//! changed all together, with every indirect call, so that pointers to them stay interchangeable.
+//! The runtime appends the two arguments when it launches a kernel, so the user's source does not change. A device
+//! function gets them if it or one of its callees has a probe. Functions whose address is taken are all
+//! changed together, with every indirect call, so that pointers to them stay interchangeable.
 
 use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value, traits::*};
 use crate::probe::Context;
 use crate::reach::reach;
-use crate::sites::TracedOperation;
 use std::collections::{HashMap, HashSet};
 
-/// Extends the functions that need it and returns the context that each can use. Operations that are calls follow them
-/// to the calls that take their place.
-pub fn extend<'m>(
-    module: &'m Module,
-    operations: &mut [TracedOperation<'m>],
-) -> HashMap<Function<'m>, Context<'m>> {
-    let probed: HashSet<Function> = operations
-        .iter()
-        .map(|o| o.instruction.parent_function())
-        .collect();
-    let (contexts, rebuilt) = extend_functions(module, &probed);
-    for operation in operations {
-        operation.instruction = now(operation.instruction, &rebuilt);
-    }
-    contexts
-}
-
-/// New calls by those that they replace.
+/// Replaced calls and their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
 pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
@@ -35,8 +17,9 @@ pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instructi
     call.map_or(instruction, |call| call.instruction())
 }
 
-/// [`extend`] for the functions in `probed` and those that lead to them.
-pub fn extend_functions<'m>(
+/// Extends the functions in `probed`, their callers, and functions that may be called indirectly. Returns the context of each, and the
+/// calls that were replaced.
+pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
 ) -> (HashMap<Function<'m>, Context<'m>>, Rebuilt<'m>) {
@@ -73,14 +56,14 @@ pub fn extend_functions<'m>(
     (contexts, rebuilt)
 }
 
-/// The functions that get the context, and whether indirect calls pass it on.
+/// Returns the functions that get the context, and whether indirect calls pass it on.
 fn needing_context<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
 ) -> (HashSet<Function<'m>>, bool) {
     let defined = module.defined_functions();
     let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
-    // Uses by `llvm.used` and the like are no addresses that code could call; indirect calls decide.
+    // Code cannot call addresses in `llvm.used` and the like, so only indirect calls matter.
     let indirect = defined.iter().any(calls_indirectly);
     let needs = |f: &Function| {
         f.is_kernel()
@@ -93,31 +76,23 @@ fn needing_context<'m>(
     )
 }
 
-/// Functions, and all that call them, directly or not.
+/// Returns the functions and all their direct and indirect callers.
 pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
     reach(functions, |function| {
         function.callers().map(|call| call.parent_function())
     })
 }
 
-/// Promises about memory that no longer hold once a function writes trace records, and those about captured pointers: the
-/// address goes into the record.
-const PROMISES: [&str; 6] = [
-    "memory",
-    "nosync",
-    "nofree",
-    "willreturn",
-    "captures",
-    "nocallback",
-];
+/// Attributes that are wrong once a function writes trace records. Pointers are captured, since the record contains the address.
+const PROMISES: &str = "memory nosync nofree willreturn captures nocallback";
 
 fn forget_memory_promises(function: Function) {
-    for name in PROMISES.into_iter().chain(["speculatable", "norecurse"]) {
+    for name in PROMISES.split(' ').chain(["speculatable", "norecurse"]) {
         function.remove_attribute(name);
     }
 }
 
-/// Forgets the promises of functions that keep their parameters (the CPU backend).
+/// Removes these attributes from all functions and calls, for the CPU backend, which adds no parameters.
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);
@@ -129,7 +104,7 @@ pub fn forget_all_memory_promises(module: &Module) {
 }
 
 fn forget_call_promises(call: Call) {
-    PROMISES.iter().for_each(|name| call.remove_attribute(name));
+    (PROMISES.split(' ')).for_each(|name| call.remove_attribute(name));
 }
 
 fn rebuild_call<'m>(call: Call<'m>, context: Context<'m>, extra: &[Type]) -> Call<'m> {

@@ -1,4 +1,4 @@
-//! `--explain`: each memory operation of a module, its space, and why.
+//! `--explain`: lists each memory operation of a module, its address space, and the reason.
 
 use crate::ir::{Module, traits::*};
 use crate::operation::{is_opaque, memory_operations};
@@ -29,7 +29,7 @@ struct Explained {
     width_bytes: u32,
     /// `global`, `shared`, `local`, `constant`, `parameter`, or `undecided`.
     space: &'static str,
-    /// `proven` (traced if the space is global, else left alone) or `tested` (asked at run time).
+    /// `proven` (traced only if the space is global) or `tested` (at run time).
     decision: &'static str,
     because: Vec<String>,
 }
@@ -47,9 +47,10 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                 let fact = operation.fact(&analysis);
                 let space = fact.name();
                 let undecided = space == "undecided";
-                let reasons = match undecided {
-                    true => analysis.origins(operation.pointer),
-                    false => analysis.chain(operation.pointer),
+                let reasons = if undecided {
+                    analysis.origins(operation.pointer)
+                } else {
+                    analysis.chain(operation.pointer)
                 };
                 let reasons = reasons.into_iter().map(|origin| match origin.fact {
                     Fact::Is(_) if undecided => format!("{origin}: {}", origin.fact.name()),

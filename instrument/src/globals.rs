@@ -1,32 +1,33 @@
-//! Where a module's variables lie on the GPU: a table that the runtime reads once the module is loaded.
+//! Table of a module's variables on the GPU, which the runtime reads when it has loaded the module.
 //!
-//! The host's registration code names only the variables that host code uses. Tables of CUDA's mathematics, virtual-function
-//! tables and strings lie in global memory too, and have symbols that no host function finds.
+//! The host's registration code only names variables that host code uses. Tables of CUDA's mathematical functions, virtual-function
+//! tables and strings are in global memory too, but no host function finds their symbols.
 
 use crate::children;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module, Type, Variable, traits::*};
+use crate::ir::{Function, Linkage, Module, Type, Variable, space::*, traits::*};
 
-/// Name of the table: for each variable its address and its bytes.
+/// Table of the address and size in bytes of each variable.
 pub const TABLE: &str = "__superstep_globals";
-/// Name of the variables' names, each ended by a zero byte, in the table's order.
+/// NUL-terminated names of the variables, in the table's order.
 pub const NAMES: &str = "__superstep_global_names";
 
-/// What the row of a kernel that may call `malloc` is named with, before the kernel's name. It has neither address nor bytes.
+/// Prefix of the row name of a kernel that may call `malloc`; such a row has address and size 0.
 pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {
     let ours = |name: &str| name.starts_with("llvm.") || name.starts_with("superstep.");
     let mut variables = module.variables();
-    variables.retain(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4));
+    let spaces = [GENERIC, GLOBAL, CONSTANT];
+    variables.retain(|g| !g.is_declaration() && spaces.contains(&g.ty().address_space()));
     variables.retain(|g| !g.is_thread_local() && !ours(&g.name()));
     variables
 }
 
-/// Adds the table: the variables in global memory, and the kernels that allocate. A module with neither gets none.
+/// Adds the table, with the variables in global memory and the kernels that allocate, unless it would be empty.
 pub fn add_table(module: &Module) {
     let mut variables = device_variables(module);
-    variables.retain(|variable| variable.ty().address_space() != 4);
+    variables.retain(|variable| variable.ty().address_space() != CONSTANT);
     let allocating = allocating_kernels(module);
     if variables.is_empty() && allocating.is_empty() {
         return;

@@ -1,10 +1,10 @@
-//! Control flow of a function: which block is always passed on the way to which, loops, and what a branch decides.
+//! Control flow of a function: dominators, loops and control dependence.
 
 use crate::ir::{Block, Function, traits::*};
 use crate::reach::reach;
 use std::collections::{HashMap, HashSet};
 
-/// The blocks of a function by number, and a virtual end block.
+/// Control-flow graph of a function's numbered blocks and a virtual exit block.
 pub struct Flow<'m> {
     pub blocks: Vec<Block<'m>>,
     numbers: HashMap<Block<'m>, usize>,
@@ -47,15 +47,15 @@ impl<'m> Flow<'m> {
         self.numbers[&block]
     }
 
-    /// The natural loops; those with the same first block are one.
+    /// Returns the natural loops, merging those with the same header.
     pub fn loops(&self) -> Vec<Loop> {
         let dominators = dominators(&self.successors, &self.predecessors, 0);
         let mut loops: HashMap<usize, HashSet<usize>> = HashMap::new();
         for (from, ways) in self.successors.iter().enumerate() {
             for &head in ways.iter().filter(|&&to| is_above(&dominators, to, from)) {
-                let body = reach([from], |at| match at == head {
-                    true => Vec::new(),
-                    false => self.predecessors[at].clone(),
+                let body = reach([from], |at| match at {
+                    _ if at == head => Vec::new(),
+                    _ => self.predecessors[at].clone(),
                 });
                 let all = loops.entry(head).or_default();
                 all.extend(body);
@@ -72,19 +72,19 @@ impl<'m> Flow<'m> {
         of.blocks.iter().filter(leaves).copied().collect()
     }
 
-    /// The blocks of which the branches at the end of these decide whether they execute, or how often; directly or through others.
+    /// Returns the blocks that are control-dependent, directly or transitively, on the branches at the ends of the given blocks.
     pub fn decided_by(&self, branches: impl IntoIterator<Item = usize>) -> HashSet<usize> {
         let end = self.successors.len() - 1;
-        let behind = dominators(&self.predecessors, &self.successors, end);
+        let post_dominators = dominators(&self.predecessors, &self.successors, end);
         let directly = |branch: usize| {
             let mut decided = HashSet::new();
             if self.successors[branch].len() > 1 {
                 for &way in &self.successors[branch] {
-                    // All that follows on this way, up to the block that follows the branch in any case.
+                    // Everything along this edge up to the branch's immediate post-dominator.
                     let mut at = Some(way);
-                    while let Some(one) = at.filter(|one| Some(*one) != behind[branch]) {
+                    while let Some(one) = at.filter(|one| Some(*one) != post_dominators[branch]) {
                         decided.insert(one);
-                        at = behind[one].filter(|next| *next != one);
+                        at = post_dominators[one].filter(|next| *next != one);
                     }
                 }
             }
@@ -95,7 +95,7 @@ impl<'m> Flow<'m> {
     }
 }
 
-/// Whether block `above` is passed on each way to `below`.
+/// Whether block `above` dominates `below`.
 fn is_above(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
     let mut at = below;
     loop {
@@ -107,8 +107,7 @@ fn is_above(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
     }
 }
 
-/// The last block that is passed on each way from `root` to each other block; `root` itself for `root`, `None` for what cannot be
-/// reached (Cooper, Harvey and Kennedy).
+/// Returns each block's immediate dominator; `root` for `root`, `None` for unreachable blocks (Cooper, Harvey and Kennedy).
 fn dominators(
     successors: &[Vec<usize>],
     predecessors: &[Vec<usize>],

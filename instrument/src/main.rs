@@ -1,11 +1,7 @@
 //! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
 
-mod approximate;
-mod assembly;
 mod children;
-mod constants;
 mod context;
-mod contraction;
 mod cpu;
 mod defined;
 mod explain;
@@ -18,14 +14,15 @@ mod prepare;
 mod probe;
 mod ptx;
 mod reach;
+mod semantics;
 mod sites;
 mod space;
 mod specialise;
 mod units;
 mod waits;
-mod wraps;
 
 use crate::ir::traits::*;
+use crate::semantics::{approximate, constants, contraction, wraps};
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::collections::HashMap;
@@ -75,22 +72,22 @@ struct Arguments {
     /// Bitcode of the probe's handler.
     #[arg(long)]
     handler: Option<PathBuf>,
-    /// Bitcode of what device code calls: the GPU operations' implementations (CPU backend), launches from the device.
+    /// Bitcode of functions that device code calls: implementations of GPU operations (CPU backend), launches from the device.
     #[arg(long)]
     support: Option<PathBuf>,
-    /// Processor to optimise for: `sm_90` and the like, or LLVM's name of an x86-64 one.
+    /// Processor to optimise for: a GPU, such as `sm_90`, or LLVM's name of an x86-64 processor.
     #[arg(long)]
     target_cpu: Option<String>,
-    /// Where in the pipeline: `late` counts what the GPU executes, `early` keeps the thesis' position.
+    /// Position in the pipeline: `late` traces what the GPU executes, `early` is the thesis' position.
     #[arg(long, value_enum, default_value = "late")]
     at: Position,
-    /// Refuse addresses whose space the analysis cannot decide.
+    /// Reject addresses whose space the analysis cannot determine.
     #[arg(long)]
     strict: bool,
-    /// Let inline PTX pass whose accesses cannot be read from its text; how many pieces of it there are stands in the table.
+    /// Accept inline PTX whose accesses cannot be determined; the table contains the number of such statements.
     #[arg(long)]
     allow_opaque_asm: bool,
-    /// Refuse device functions and variables that no input defines.
+    /// Reject device functions and variables that no input defines.
     #[arg(long)]
     whole_program: bool,
     /// Bitcode to write.
@@ -102,10 +99,10 @@ struct Arguments {
     /// Write why each memory operation is traced, tested or left alone (JSON).
     #[arg(long)]
     explain: Option<PathBuf>,
-    /// The handler adds up: it gets the number of the operation in the site's four highest bits, and a place to count in.
+    /// The handler aggregates: it gets the operation in the site's four highest bits, and memory for its function's counters.
     #[arg(long)]
     adds_up: bool,
-    /// Print the result as IR text, for tests and for reading.
+    /// Print the result as IR text.
     #[arg(long)]
     print: bool,
 }
@@ -116,7 +113,7 @@ enum Position {
     Early,
 }
 
-/// A module that already went through here is refused: its accesses would be recorded twice.
+/// Mark of instrumented modules, which are rejected, because their accesses would be recorded twice.
 const MARK: &str = "superstep.instrumented";
 
 fn main() -> ExitCode {
@@ -139,7 +136,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     let (mut module, sources) = units::link(&arguments.inputs)?;
     if module.is_marked(MARK) {
         anyhow::bail!(
-            "{} is instrumented already; give the compiler's own output",
+            "{} is already instrumented; pass the compiler's own output",
             arguments.inputs[0].display()
         );
     }
@@ -156,14 +153,14 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     if cuda {
         let arch = machine_name
             .strip_prefix("sm_")
-            // `sm_90a` is one of them.
+            // Also accepts `sm_90a`.
             .and_then(|arch| arch.trim_end_matches(char::is_alphabetic).parse().ok());
         units::refuse_removed(&module, arch.unwrap_or(0))?;
     }
     constants::place_initial_values(&mut module);
     if arguments.at == Position::Late {
-        // Code generation would infer spaces and merge neighbouring loads after we had counted them.
-        // Literals first go where NVPTX puts them, as there: LLVM 22's inference breaks the module on generic ones.
+        // Otherwise, code generation would infer spaces and merge adjacent loads after probes are inserted.
+        // String literals must be in global memory before that: on generic ones, LLVM 22's inference breaks the module.
         let infer = "generic-to-nvvm,function(infer-address-spaces)";
         module.run_passes("linking the input", infer, &machine)?;
         let vectorize = "function(load-store-vectorizer)";
@@ -172,7 +169,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     contraction::fuse(&module);
     approximate::lower(&module, cuda);
     if cuda {
-        wraps::allow(&module, false);
+        wraps::sign_extend(&module, false);
     }
     let mut table = probe_module(&mut module, arguments, &machine)?;
     let marked = sites::marked(&module);
@@ -247,7 +244,7 @@ fn probe_module(
         let text =
             std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
         let spec = serde_json::from_slice(&text)
-            .with_context(|| format!("failed to read {}: it is not a probe", path.display()))?;
+            .with_context(|| format!("failed to parse the probe in {}", path.display()))?;
         let cuda = arguments.backend == Backend::Cuda;
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
@@ -269,33 +266,34 @@ fn insert_probes(
         table.opaque_assembly = operation::count_opaque(module);
     }
     let contexts = match table.backend {
-        Backend::Cuda => context::extend(module, &mut operations),
+        Backend::Cuda => {
+            let functions = operations.iter().map(|o| o.instruction.parent_function());
+            let (contexts, rebuilt) = context::extend(module, &functions.collect());
+            for operation in &mut operations {
+                operation.instruction = context::now(operation.instruction, &rebuilt);
+            }
+            contexts
+        }
         Backend::Cpu => {
             context::forget_all_memory_promises(module);
             HashMap::new()
         }
     };
-    Ok(probe::insert(
-        module,
-        &operations,
-        &contexts,
-        table.backend,
-        adds_up,
-    )?)
+    probe::insert(module, &operations, &contexts, table.backend, adds_up)
 }
 
-/// Device functions that no kernel reaches (mostly the bodies of inlined ones) would only add sites that never run. `stage`
-/// says what was just done.
+/// Removes device functions that no kernel reaches (mostly bodies of inlined functions), which would add sites that never run.
+/// `stage` says what was just done.
 fn drop_unreachable_functions(
     module: &mut ir::Module,
-    stage: &'static str,
+    stage: &str,
     machine: &ir::Machine,
 ) -> Result<()> {
     let functions = module.defined_functions().into_iter();
     functions
         .filter(|f| !f.is_kernel())
         .for_each(|f| f.make_internal());
-    Ok(module.run_passes(stage, "globaldce", machine)?)
+    module.run_passes(stage, "globaldce", machine)
 }
 
 fn finish_for_gpu(
@@ -306,16 +304,13 @@ fn finish_for_gpu(
 ) -> Result<()> {
     if let Some(handler) = handler {
         let is_handler = |name: &str| [probe::HANDLER, probe::BEGIN, probe::END].contains(&name);
-        let most = match adds_up {
-            true => probe::INLINED_CALLS_THAT_ADD_UP,
-            false => probe::INLINED_CALLS,
-        };
-        probe::link_handler(module, handler, most, is_handler)?;
+        probe::link_handler(module, handler, probe::inlined_calls(adds_up), is_handler)?;
     }
-    // What the handler asks about its constants (`__builtin_constant_p`) can be answered now; its variables become registers.
-    let passes = match adds_up {
-        true => "always-inline,function(sroa,lower-constant-intrinsics),globaldce",
-        false => "always-inline,function(lower-constant-intrinsics),globaldce",
+    // The handler's `__builtin_constant_p` can be decided after inlining; its variables become registers.
+    let passes = if adds_up {
+        "always-inline,function(sroa,lower-constant-intrinsics),globaldce"
+    } else {
+        "always-inline,function(lower-constant-intrinsics),globaldce"
     };
-    Ok(module.run_passes("linking the handler", passes, machine)?)
+    module.run_passes("linking the handler", passes, machine)
 }

@@ -1,11 +1,11 @@
-//! Operations of a warp on matrices, as the modifiers of PTX instructions and the names of intrinsics say them.
+//! A warp's matrix operations, parsed from the modifiers of PTX instructions and the names of intrinsics.
 
 use superstep_trace::matrix::{Element, MatrixOperation, Part, Product, Rows, Shape, Tile};
 
-/// Registers of a lane for the halves of A or B in `wmma`, which keeps each twice if there is room.
+/// Registers of a lane for A or B of `wmma` with half precision, which stores elements twice if there is room.
 const WMMA_HALVES: u32 = 8;
 
-/// Registers of a lane that an instruction names for a part; those of 64 bits count once.
+/// Returns the number of registers that an instruction names for a part; those of 64 bits count once.
 pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> usize {
     let registers = match (opcode, element, part) {
         ("wmma", Element::F16, Part::A | Part::B) => WMMA_HALVES,
@@ -15,7 +15,7 @@ pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> us
     registers as usize
 }
 
-/// Whether a lane's part is whole registers, no more than there are for it.
+/// Whether a lane's part consists of whole registers, and of no more than are available.
 fn fits(shape: Shape, part: Part, element: Element) -> bool {
     let most = if element == Element::F64 { 16 } else { 8 };
     (1..=most).contains(&shape.registers(part, element))
@@ -26,7 +26,7 @@ pub fn of_intrinsic(name: &str) -> Option<MatrixOperation> {
     read("wmma", words.split('.'))
 }
 
-/// The operation that an opcode and the words behind it name; `None` where it is another one.
+/// Parses an opcode and its modifiers; `None` if they name another operation.
 pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Option<MatrixOperation> {
     let (mut shape, mut part, mut kind) = (None, None, opcode);
     let (mut elements, mut by_columns, mut single_bits) = (Vec::new(), Vec::new(), None);
@@ -64,7 +64,7 @@ pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Optio
             element,
             by_columns,
         };
-        // Bits and numbers of four bits follow each other along k.
+        // Elements smaller than a byte are contiguous along k.
         let along_k = element.bits() >= 8 || by_columns == (tile.part == Part::B);
         (along_k && fits(tile.shape, tile.part, element)).then_some(tile)
     };
@@ -79,7 +79,7 @@ pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Optio
         "store" => MatrixOperation::Store(tile()?),
         "mma" => {
             let product = product(shape?, &elements, single_bits, saturates)?;
-            // Of plain `mma`, A lies in rows and B in columns; elsewhere the registers do not tell.
+            // Plain `mma` requires A in rows and B in columns; for others, the registers do not depend on that.
             if opcode == "mma" && by_columns != [false, true] {
                 return None;
             }
@@ -114,7 +114,7 @@ fn product(
         (S8 | U8, S8 | U8) | (S4 | U4, S4 | U4) => (c, d) == (S32, S32),
         _ => false,
     };
-    // Four lanes hold a row of A, each at least a register of it.
+    // Four lanes hold a row of A, and each has at least one register of it.
     let lane = (32 / a.bits()).max(1);
     let fits = shape.k.is_multiple_of(4 * lane)
         && fits(shape, Part::A, a)

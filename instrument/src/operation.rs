@@ -1,17 +1,17 @@
-//! Which instructions touch memory, and how: the set *MOp* (Rieber 2017, definition 5.1), extended to all that LLVM has.
+//! Instructions that access memory: the set *MOp* (Rieber 2017, definition 5.1), extended to all of LLVM's.
 
 use crate::ir::{
     AtomicRMWBinOp as Rmw, Call, Instruction, Module, Opcode::*, Type, Value, traits::*,
 };
 use crate::space::{Analysis, Fact, Space};
+use anyhow::{Result, anyhow};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
-use thiserror::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<'m> {
     Fixed(u32),
-    /// Known at run time only.
+    /// Known only at run time.
     Varies(Value<'m>),
 }
 
@@ -30,22 +30,22 @@ pub struct MemoryOperation<'m> {
     pub op: Op,
     pub width: Width<'m>,
     pub offset_bytes: i64,
-    /// Whether it happens at all; always without.
+    /// Condition of the access; unconditional if `None`.
     pub guard: Option<Guard<'m>>,
-    /// Whether the instruction itself says that the address is one of global memory.
+    /// Whether the instruction specifies an address of global memory.
     pub says_global: bool,
-    /// Where the warp loads or stores a matrix: `pointer` is its begin, for all lanes, and the width that of a lane's piece.
+    /// Set if the warp loads or stores a matrix: `pointer` is its start, for all lanes, and the width is that of a lane's piece.
     pub lines: Option<Lines<'m>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Lines<'m> {
     pub tile: Tile,
-    /// Elements from the begin of a line to that of the next; as many as a line has, where nothing is said.
+    /// Number of elements between the starts of two lines; by default, lines are contiguous.
     pub stride: Option<Value<'m>>,
 }
 
-/// A condition of inline PTX: a number that must be other than zero, or must be zero.
+/// Condition of inline PTX: the value must not be zero, or, if `zero` is set, must be zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'m> {
     pub value: Value<'m>,
@@ -81,42 +81,27 @@ impl<'m> MemoryOperation<'m> {
     }
 }
 
-#[derive(Debug, Error)]
-#[error(
-    "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {hint}"
-)]
-pub struct Unsupported {
-    location: crate::ir::Location,
-    what: String,
-    function: String,
-    hint: &'static str,
+fn unsupported(call: Call, what: &str, hint: &str) -> anyhow::Error {
+    anyhow!(
+        "{}: `{what}` in {} accesses memory in a way that Superstep cannot trace yet; {hint}",
+        call.location(),
+        call.parent_function().name()
+    )
 }
 
-impl Unsupported {
-    fn new(call: Call, what: String, hint: &'static str) -> Self {
-        Unsupported {
-            location: call.location(),
-            what,
-            function: call.parent_function().name(),
-            hint,
-        }
-    }
-}
-
-/// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only, as the matrix
-/// loads of `ldmatrix` do).
+/// Intrinsics that take pointers but access no memory, or only shared memory, as `ldmatrix` does.
 const HARMLESS: &str = "assume dbg. experimental.noalias fake.use invariant. is.constant launder. lifetime. \
     nvvm.cp.async.bulk.prefetch.L2 nvvm.getctarank nvvm.isspacep. nvvm.ldmatrix. nvvm.mapa \
     nvvm.mbarrier nvvm.prefetch nvvm.stmatrix. objectsize prefetch ptr.annotation ptrmask \
     stackrestore strip. threadlocal.address var.annotation va_ nvvm.applypriority nvvm.discard \
     nvvm.ptr.";
 
-/// The accesses to memory that an instruction makes, in the order in which it makes them.
+/// Returns the memory accesses of an instruction, in order.
 pub fn memory_operations<'m>(
     module: &Module,
     instruction: Instruction<'m>,
     allow_opaque_assembly: bool,
-) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+) -> Result<Vec<MemoryOperation<'m>>> {
     let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
     let one = |pointer: u32, op, value: Value| {
         let pointer = instruction.operand(pointer);
@@ -141,15 +126,15 @@ fn call_operations<'m>(
     module: &Module,
     call: Call<'m>,
     allow_opaque_assembly: bool,
-) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+) -> Result<Vec<MemoryOperation<'m>>> {
     if let Some((template, constraints)) = call.callee().inline_assembly() {
         return match crate::ptx::memory::operations(call, &template, &constraints) {
             Some(found) => Ok(found),
             None if allow_opaque_assembly => Ok(Vec::new()),
             None => {
                 let text = template.replace('\n', "\\n").replace('\t', "\\t");
-                let hint = "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm";
-                Err(Unsupported::new(call, format!("asm \"{text}\""), hint))
+                let hint = "rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm";
+                Err(unsupported(call, &format!("asm \"{text}\""), hint))
             }
         };
     }
@@ -161,7 +146,7 @@ fn call_operations<'m>(
     }
 }
 
-/// Whether an instruction is inline PTX that touches memory in a way that its text does not show.
+/// Whether an instruction is inline PTX whose accesses cannot be determined.
 pub fn is_opaque(instruction: Instruction) -> bool {
     instruction.as_call().is_some_and(|call| {
         (call.callee().inline_assembly()).is_some_and(|(template, constraints)| {
@@ -174,7 +159,7 @@ pub fn count_opaque(module: &Module) -> u32 {
     module.instructions().filter(|i| is_opaque(*i)).count() as u32
 }
 
-/// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
+/// Returns the loads of a call's by-value arguments: Clang passes the original's address where it can, and code generation
 /// copies from there.
 fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<'m>> {
     (0..)
@@ -187,18 +172,14 @@ fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<
         .collect()
 }
 
-fn intrinsic<'m>(
-    module: &Module,
-    call: Call<'m>,
-    name: &str,
-) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<MemoryOperation<'m>>> {
     let arguments = call.arguments();
     let access = MemoryOperation::new;
     let length = |value: Value<'m>| match value.constant_integer() {
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
         None => Width::Varies(value),
     };
-    // Of a pointer whose type names another space, nothing has to be asked.
+    // The types of some pointers name another address space.
     let may_be_global = |a: &Value| {
         a.ty().pointers() > 0 && !(a.ty().is_pointer_type() && a.ty().address_space() > 1)
     };
@@ -223,7 +204,7 @@ fn intrinsic<'m>(
     } else if is("llvm.nvvm.cp.async.ca.shared.global.")
         || is("llvm.nvvm.cp.async.cg.shared.global.")
     {
-        // The optional third argument is the number of bytes really read; the rest is filled with zeroes.
+        // The optional third argument is the number of bytes read; the rest is filled with zeros.
         let width = match arguments.get(2) {
             Some(bytes) => length(*bytes),
             None => {
@@ -247,10 +228,8 @@ fn intrinsic<'m>(
     } else if is("llvm.nvvm.cp.async.bulk.global.to.shared.")
         || is("llvm.nvvm.cp.async.bulk.shared.cta.to.global")
     {
-        let op = match is("llvm.nvvm.cp.async.bulk.shared.") {
-            true => Op::Store,
-            false => Op::Load,
-        };
+        let stores = is("llvm.nvvm.cp.async.bulk.shared.");
+        let op = if stores { Op::Store } else { Op::Load };
         let bytes = arguments.iter().find(|a| a.ty() == Type::int(32));
         match (arguments.iter().find(|a| a.ty() == Type::pointer(1)), bytes) {
             (Some(pointer), Some(bytes)) => vec![access(*pointer, op, length(*bytes))],
@@ -260,11 +239,11 @@ fn intrinsic<'m>(
         Vec::new()
     } else {
         let hint = if is("llvm.nvvm.cp.async.bulk.") {
-            "what a copy of a tensor accesses stands in its map, not in the program; load it with plain accesses"
+            "the addresses of a tensor copy are in its tensor map, not in the program; load the tensor with plain accesses"
         } else {
-            "please report it with the program"
+            "please report this, with the program"
         };
-        return Err(Unsupported::new(call, name.to_owned(), hint));
+        return Err(unsupported(call, name, hint));
     };
     Ok(found
         .into_iter()
@@ -272,8 +251,8 @@ fn intrinsic<'m>(
         .collect())
 }
 
-/// Bytes that a masked load touches, up to its last element wanted; `None` when only the running program knows the mask. The
-/// vectorizer makes such loads of neighbours with a gap, and the device loads the gap too.
+/// Returns the bytes of a masked load up to the last element of its mask; `None` if the mask is not constant. The
+/// vectorizer makes such loads from adjacent loads with a gap, which the device loads too.
 fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
     let mask = call.arguments().get(1)?.operands();
     let wanted = mask

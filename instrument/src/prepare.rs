@@ -1,42 +1,42 @@
-//! The device IR of a translation unit between Clang's front end and LLVM's optimiser, which Clang leaves out.
+//! Corrects and optimises the device IR of a translation unit, in place of Clang's optimiser.
 //!
-//! What is corrected here is what the optimiser would draw conclusions from: see [`assembly`](crate::assembly)
-//! and [`constants`](crate::constants).
+//! The corrections must precede the optimiser: see [`assembly`] and [`constants`].
 
+use crate::ir;
 use crate::ir::traits::*;
-use crate::{assembly, constants, ir};
+use crate::semantics::{assembly, constants};
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Makes the IR of Clang's front end what Clang's optimiser would make of it, but with what it says wrongly corrected.
+/// Corrects the IR of Clang's front end, and optimises it as Clang would.
 #[derive(Debug, clap::Args)]
 pub struct Prepare {
     /// Bitcode that Clang wrote with `-Xclang -disable-llvm-passes`.
     input: PathBuf,
-    /// The GPU to optimise for: `sm_90` and the like.
+    /// GPU to optimise for, such as `sm_90`.
     #[arg(long)]
     target_cpu: String,
-    /// What Clang's optimiser would run, in LLVM's notation.
+    /// Passes of Clang's optimiser, in LLVM's notation.
     #[arg(long, default_value = "default<O2>")]
     passes: String,
-    /// Approximate square roots in single precision, as nvcc's `-prec-sqrt=false`.
+    /// Approximate single-precision square roots, as nvcc does with `-prec-sqrt=false`.
     #[arg(long)]
     inexact_roots: bool,
     /// Bitcode to write.
     #[arg(short, long)]
     output: PathBuf,
-    /// Print the result as IR text, for tests and for reading.
+    /// Print the result as IR text.
     #[arg(long)]
     print: bool,
 }
 
-/// What `harness/compatibility/old_cuda.h` has Clang note of kernels with `__cluster_dims__`, with the dimensions.
+/// Annotation of kernels with `__cluster_dims__`, with the dimensions, from `harness/compatibility/old_cuda.h`.
 const CLUSTER: &str = "superstep-cluster";
 
-/// LLVM's attribute of a kernel whose CTAs run in clusters, with three dimensions.
+/// LLVM's attribute for the three dimensions of a kernel's clusters.
 pub const CLUSTER_DIMENSIONS: &str = "nvvm.cluster_dim";
 
-/// Says of each kernel in which clusters its CTAs run. Clang reads the attribute, and makes nothing of it for NVIDIA's GPUs.
+/// Sets the cluster dimensions of each kernel. Clang parses `__cluster_dims__`, but ignores it for NVIDIA GPUs.
 fn name_clusters(module: &ir::Module) {
     for annotation in module.annotations() {
         let kernel = annotation.value.as_function();
@@ -50,8 +50,7 @@ fn name_clusters(module: &ir::Module) {
 const HEAP: &str = "malloc free _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm \
     _ZdaPvm";
 
-/// Lets memory of the device's heap be what the program says. LLVM leaves out what is allocated and freed in one function, with all stores to
-/// it; nvcc does not.
+/// Keeps allocations on the device's heap. LLVM removes memory that a function allocates and frees, with all stores to it; nvcc does not.
 fn keep_heap(module: &ir::Module) {
     for function in HEAP.split(' ').filter_map(|name| module.function(name)) {
         function.set_attribute("nobuiltin");
@@ -74,8 +73,7 @@ impl Prepare {
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;
         assembly::drop_unused(&module);
-        // Clang's front end gets the flag that forbids tables for `switch`, which nvcc does not make of numbers. Code generation may jump
-        // through tables.
+        // The front end gets a flag that forbids lookup tables for `switch`, which nvcc does not generate. Code generation may use jump tables.
         for function in module.defined_functions() {
             function.remove_string_attributes(|name| name == "no-jump-tables");
         }

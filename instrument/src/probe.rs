@@ -1,52 +1,52 @@
-//! Inserting calls of the probe's handler before the operations that it watches.
+//! Inserts calls of the probe's handler before the traced operations.
 
 use crate::ir::{
-    Builder, Call, Function, Instruction, IntPredicate::*, Module, ModuleError, Opcode, Type,
-    Value, traits::*,
+    Builder, Call, Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*,
 };
-use crate::operation::{Guard, Lines, MemoryOperation, Unsupported, Width, memory_operations};
+use crate::operation::{Guard, Lines, Width, memory_operations};
 use crate::sites::TracedOperation;
+use anyhow::Result;
 use std::collections::HashMap;
 use std::path::Path;
 use superstep_trace::{Backend, Op};
 
-/// The handler of every probe file.
+/// The handler's function for accesses.
 pub const HANDLER: &str = "__superstep_probe_access";
-/// Functions beside the handler of an aggregating probe, called at the begin and the ends of a function.
+/// Further functions of an aggregating handler, called at the start and the ends of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
-/// Words of 64 bits in which each function counts for such a handler.
+/// Number of 64-bit words in which a function counts for such a handler.
 const OWN_WORDS: u64 = 24;
-/// Wrapper of the handler for addresses that must be tested or widths that may be zero.
+/// Wrapper of the handler for addresses that must be tested and widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
-/// The CPU runtime's answer to "is this address in device memory?".
+/// Function of the CPU runtime that tests whether an address is in device memory.
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// In functions with more calls than this, the handler is not inlined: fifty operations inlined are a megabyte of PTX, over which ptxas
-/// takes minutes.
-pub const INLINED_CALLS: usize = 31;
-/// The limit of an aggregating handler, whose inlined part is short.
-pub const INLINED_CALLS_THAT_ADD_UP: usize = 127;
+/// Maximum number of calls in a function for which the handler is inlined. Fifty inlined calls make a megabyte of PTX, for which ptxas
+/// takes minutes; the inlined part of an aggregating handler is short.
+pub fn inlined_calls(adds_up: bool) -> usize {
+    if adds_up { 127 } else { 31 }
+}
 
-/// The trace context and the launch number, which a function hands to its probes.
+/// Trace context and launch number, which a function passes to its probes.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'m> {
     pub pointer: Value<'m>,
     pub launch: Value<'m>,
 }
 
-/// Position of the operation in the site that an aggregating handler gets.
+/// Bit position of the operation in the site that an aggregating handler gets.
 const OPERATION_SHIFT: u32 = 28;
 
-/// Puts a handler call before each operation. `contexts` has the context of each function. An aggregating handler gets the operation in the
-/// site's highest bits, and the function's counters.
+/// Inserts a handler call before each operation. `contexts` has the context of each function. An aggregating handler gets the operation in
+/// the site's highest bits, and the function's counters.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
     contexts: &HashMap<Function<'m>, Context<'m>>,
     backend: Backend,
     adds_up: bool,
-) -> Result<(), Unsupported> {
+) -> Result<()> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
     let mut signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
     if adds_up {
@@ -65,15 +65,14 @@ pub fn insert<'m>(
         let Some(access) = access else { continue };
         let function = traced.instruction.parent_function();
         let context = contexts.get(&function).copied().unwrap_or(none);
-        let operation = match adds_up {
-            true => u32::from(access.op.code()) << OPERATION_SHIFT,
-            false => 0,
-        };
-        let site = i32t.constant(u64::from(traced.id.0 | operation));
+        let mut site = traced.id.0;
+        if adds_up {
+            site |= u32::from(access.op.code()) << OPERATION_SHIFT;
+        }
         let mut arguments = vec![
             context.pointer,
             context.launch,
-            site,
+            i32t.constant(u64::from(site)),
             access.address,
             access.width_bytes,
         ];
@@ -88,7 +87,7 @@ pub fn insert<'m>(
         } else {
             builder.call(handler, &arguments);
         }
-        // Where a function that is always inlined gets constants, LLVM drops accesses along with their calls.
+        // In copies of an always-inlined function, LLVM may remove accesses along with their calls.
         if !function.has_attribute("alwaysinline") {
             traced.instruction.add_sites(&[traced.id]);
         }
@@ -96,15 +95,12 @@ pub fn insert<'m>(
     Ok(())
 }
 
-/// Gives a function its counters, which the handler initialises, and hands them over wherever the function ends.
+/// Adds a function's counters, which the handler initialises, and passes them to the handler wherever the function ends.
 fn insert_own_place<'m>(
     module: &'m Module,
     function: Function<'m>,
     context: Context<'m>,
 ) -> Value<'m> {
-    let (pointer, i64t) = (Type::pointer(0), Type::int(64));
-    let signature = Type::void().function(&[pointer, i64t, pointer]);
-    let [begin, end] = [BEGIN, END].map(|name| module.declare(name, signature));
     let ends: Vec<_> = (function.instructions().into_iter())
         .filter(|instruction| match instruction.as_call() {
             Some(call) => ends_thread(call),
@@ -112,15 +108,16 @@ fn insert_own_place<'m>(
         })
         .collect();
     let at_entry = Builder::at_entry(function);
-    let place = at_entry.alloca(i64t.array(OWN_WORDS)).value();
-    at_entry.call(begin, &[context.pointer, context.launch, place]);
+    let place = at_entry.alloca(Type::int(64).array(OWN_WORDS)).value();
+    let arguments = [context.pointer, context.launch, place];
+    at_entry.call_named(module, BEGIN, Type::void(), &arguments);
     for last in ends {
-        Builder::before(last).call(end, &[context.pointer, context.launch, place]);
+        Builder::before(last).call_named(module, END, Type::void(), &arguments);
     }
     place
 }
 
-/// Whether a thread may end in a call, by PTX's own instruction.
+/// Whether a call may end the thread, by PTX's `exit`.
 fn ends_thread(call: Call) -> bool {
     let assembly = call.callee().inline_assembly();
     call.function_name() == "llvm.nvvm.exit"
@@ -134,62 +131,53 @@ pub struct Access<'m> {
     pub op: Op,
     pub address: Value<'m>,
     pub width_bytes: Value<'m>,
-    /// Whether it may be an access of 0 bytes.
+    /// Whether the access may have 0 bytes.
     pub may_be_empty: bool,
 }
 
-/// Access number `index` of an instruction, as values at the builder's place. Recomputed, because `context::extend` has replaced parameters
-/// and calls.
+/// Computes access number `index` of an instruction, at the builder's position. It is not taken from the analysis, because
+/// `context::extend` has replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
     instruction: Instruction<'m>,
     index: usize,
-) -> Result<Option<Access<'m>>, Unsupported> {
+) -> Result<Option<Access<'m>>> {
     let operations = memory_operations(module, instruction, true)?;
-    let Some(&MemoryOperation {
-        pointer,
-        op,
-        width,
-        guard,
-        offset_bytes,
-        lines,
-        ..
-    }) = operations.get(index)
-    else {
+    let Some(operation) = operations.get(index) else {
         return Ok(None);
     };
-    let mut width_bytes = match width {
+    let mut width_bytes = match operation.width {
         Width::Fixed(bytes) => Type::int(32).constant(u64::from(bytes)),
         Width::Varies(length) => saturate(builder, length),
     };
-    if let Some(guard) = guard {
+    if let Some(guard) = operation.guard {
         width_bytes = only_if(builder, guard, width_bytes);
     }
-    let mut address = builder.to_generic(pointer);
-    if offset_bytes != 0 {
-        address = builder.offset(address, offset_bytes as u64);
+    let mut address = builder.to_generic(operation.pointer);
+    if operation.offset_bytes != 0 {
+        address = builder.offset(address, operation.offset_bytes as u64);
     }
-    if let Some(lines) = lines {
+    if let Some(lines) = operation.lines {
         address = builder.offset_by(address, piece_offset(module, builder, lines));
     }
     Ok(Some(Access {
-        op,
+        op: operation.op,
         address,
         width_bytes,
-        may_be_empty: matches!(width, Width::Varies(_)) || guard.is_some(),
+        may_be_empty: matches!(operation.width, Width::Varies(_)) || operation.guard.is_some(),
     }))
 }
 
-/// Links the file of a handler in. Those of its functions that `is_handler` names are inlined, but for functions that have more
+/// Links a handler's file. Functions for which `is_handler` holds are inlined, except into functions with more
 /// than `most` calls of one.
 pub fn link_handler(
     module: &mut Module,
     file: &Path,
     most: usize,
     is_handler: impl Fn(&str) -> bool,
-) -> Result<(), ModuleError> {
-    // What is linked in stands behind what was there.
+) -> Result<()> {
+    // Linked functions come after the existing ones.
     let own = module.defined_functions().len();
     module.link("inserting the calls", file, |_| {})?;
     for function in module.defined_functions().into_iter().skip(own) {
@@ -247,7 +235,7 @@ fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Val
     builder.select(holds, width, Type::int(32).constant(0))
 }
 
-/// A length as 32 bits; the largest number stands for lengths from 4 GiB on.
+/// Converts a length to 32 bits, saturating at 4 GiB - 1.
 fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
     let i32t = Type::int(32);
     if length.ty() == i32t {
@@ -259,7 +247,7 @@ fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
     builder.cast(Opcode::Trunc, limited, i32t)
 }
 
-/// `if (width != 0 && (!test || is_global(address))) handler(…)`, as a function that is inlined later.
+/// Defines `if (width != 0 && (!test || is_global(address))) handler(…)` as a function, which is inlined later.
 fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backend) -> Function<'m> {
     let signature = handler.signature().with_parameters(&[Type::int(1)]);
     let function = module.add_function(TESTED, signature);
@@ -277,17 +265,13 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
     let b = Builder::at_end(ask);
     let is_global = match backend {
         Backend::Cuda => {
-            let answer = b.call(
-                module.intrinsic("llvm.nvvm.isspacep.global", &[]),
-                &[address],
-            );
-            answer.value()
+            let test = module.intrinsic("llvm.nvvm.isspacep.global", &[]);
+            b.call(test, &[address]).value()
         }
         Backend::Cpu => {
             let byte = Type::int(8);
-            let ask = module.declare(CPU_TEST, byte.function(&[Type::pointer(0)]));
-            let answer = b.call(ask, &[address]).value();
-            b.compare(NE, answer, byte.constant(0))
+            let answer = b.call_named(module, CPU_TEST, byte, &[address]);
+            b.compare(NE, answer.value(), byte.constant(0))
         }
     };
     let known = b.binary(Opcode::Xor, test_it, Type::int(1).constant(1));

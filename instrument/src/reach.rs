@@ -1,9 +1,9 @@
-//! Walks over graphs.
+//! Reachability in graphs.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Everything that `next` leads to from `start` on, `start` too. Each is asked once.
+/// Returns everything that is reachable from `start`, including `start`. Calls `next` once for each element.
 pub fn reach<T: Copy + Eq + Hash, N: IntoIterator<Item = T>>(
     start: impl IntoIterator<Item = T>,
     mut next: impl FnMut(T) -> N,

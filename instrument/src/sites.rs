@@ -1,7 +1,8 @@
-//! The sites of a module: which memory operations are traced, and the table that describes them.
+//! The sites of a module: traced memory operations, and the table that describes them.
 
 use crate::ir::{Function, Instruction, Module, Opcode::*, Value, traits::*};
 use crate::operation::memory_operations;
+use crate::ptx::Template;
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
 use crate::waits;
@@ -9,8 +10,8 @@ use anyhow::{Result, bail};
 use std::collections::HashSet;
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
-/// Sites of one module at most: the lower half of a site's number.
-const MAXIMUM_SITES: usize = 1 << 16;
+/// Maximum number of sites of a module: the lower half of a site's number.
+pub const MAXIMUM_SITES: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
 pub struct TracedOperation<'m> {
@@ -23,13 +24,13 @@ pub struct TracedOperation<'m> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SiteOptions {
     pub module_index: u32,
-    /// Refuse what the analysis cannot decide, as Rieber 2017 does.
+    /// Reject addresses that the analysis cannot decide, as Rieber 2017 does.
     pub strict: bool,
     pub allow_opaque_assembly: bool,
 }
 
-/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the
-/// order that the CPU backend's reconvergence model relies on).
+/// Returns the operations that may access global memory, except those of a grid's barrier, in layout order, on which the CPU backend's
+/// reconvergence model relies.
 pub fn find<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
@@ -45,7 +46,7 @@ pub fn find<'m>(
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    // The driver's own words, which lie in none of the program's allocations.
+                    // The driver's memory, which is in none of the program's allocations.
                     _ if is_grid_barrier(operation.pointer) => continue,
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
@@ -88,16 +89,16 @@ pub fn find<'m>(
     Ok((operations, sites))
 }
 
-/// The sites whose access the code has, marked by [`InstructionExt::add_sites`].
+/// Returns the sites whose accesses are in the code, as marked by [`InstructionExt::add_sites`].
 pub fn marked(module: &Module) -> HashSet<SiteId> {
     let instructions = module.instructions();
     instructions.flat_map(|access| access.sites()).collect()
 }
 
-/// Checks that the code still has the access of every site that was [`marked`]: without it, the probe would record what never happens.
-/// Takes the marks away.
+/// Checks that the code still contains the access of every [`marked`] site, so that the probe records no access that does not happen.
+/// Removes the marks.
 pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Result<()> {
-    // The backends leave out assembly without effects whose results are unused.
+    // The backends remove assembly without side effects whose results are unused.
     let is_kept = |access: &Instruction| {
         access.as_call().is_none_or(|call| {
             call.callee().inline_assembly().is_none()
@@ -126,7 +127,7 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     Ok(())
 }
 
-/// Whether an address is made from nothing but the registers that say where the driver keeps the grid's barrier
+/// Whether an address is only computed from the registers with the address of the grid's barrier
 /// (`cooperative_groups`' `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
     let (mut registers, mut others) = (0, 0);
@@ -136,11 +137,11 @@ fn is_grid_barrier(pointer: Value) -> bool {
         Some(IntToPtr | AddrSpaceCast | Or | Shl | ZExt | Phi) => value.operands(),
         _ => {
             let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
-            match assembly
-                .is_some_and(|(template, _)| crate::ptx::reads_special(&template, "%envreg"))
-            {
-                true => registers += 1,
-                false => others += 1,
+            let parsed = assembly.and_then(|(text, _)| Template::parse(&text).ok());
+            if parsed.is_some_and(|template| template.reads_special("%envreg")) {
+                registers += 1;
+            } else {
+                others += 1;
             }
             Vec::new()
         }
@@ -157,7 +158,7 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
     module.kernels().into_iter().map(info).collect()
 }
 
-/// Why an address is undecided, by the two origins that disagree (Rieber 2017, section 5.3.1).
+/// Explains why an address is undecided, by two origins that disagree (Rieber 2017, section 5.3.1).
 fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
     let origins = analysis.origins(pointer);
     let global = (origins.iter()).find(|origin| origin.fact == Fact::Is(Space::Global));
@@ -165,7 +166,7 @@ fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
         .find(|origin| !matches!(origin.fact, Fact::Is(Space::Global) | Fact::Unknown));
     match (global, other, &origins[..]) {
         (Some(global), Some(other), _) => {
-            format!("may lie in global memory, through {global}, or elsewhere, through {other}")
+            format!("may be in global memory, through {global}, or elsewhere, through {other}")
         }
         (None, Some(other), _) => format!("comes from {other}, whose space is not known"),
         (_, _, [only, ..]) => format!("comes from {only} only"),

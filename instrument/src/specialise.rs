@@ -1,7 +1,7 @@
-//! Function specialisation (Cooper, Hall and Kennedy): one copy of a device function for each way it is called.
+//! Function specialisation (Cooper, Hall and Kennedy): makes a copy of a device function for each calling context.
 //!
-//! Rieber 2017, figure 5.6: `copy(shared, global)` and `copy(global, shared)` in one kernel make every access of `copy`
-//! undecidable; as `copy_0` and `copy_1` both are proven.
+//! Rieber 2017, figure 5.6: with `copy(shared, global)` and `copy(global, shared)` in one kernel, every access of `copy` is
+//! undecidable; in `copy_0` and `copy_1`, both are proven.
 
 use crate::ir::{Function, Module, Value, duplicate, traits::*};
 use crate::space::{Context, Contexts};
@@ -11,8 +11,8 @@ use superstep_trace::display_name;
 #[derive(Debug, Default)]
 pub struct Copies {
     pub added: usize,
-    /// For each function of which there are several, by its name in the module: the way in which it is called, such as
-    /// `copy_0(global, shared)`. The numbers and the notation are those of Rieber 2017.
+    /// Calling context of each function with copies, by its name in the module, in the notation of Rieber 2017:
+    /// `copy_0(global, shared)`.
     pub ways: HashMap<String, String>,
 }
 
@@ -22,8 +22,8 @@ pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
     let mut result = Copies::default();
     for context in &contexts.reached {
         let copy = used.entry(context.0).or_insert(0);
-        // The first way a function is called keeps the original: kernels and functions whose address is taken are
-        // reached before anything else, so those are never replaced.
+        // The first context keeps the original. Kernels and functions whose address is taken are reached first, so
+        // they are never replaced.
         let made = if *copy == 0 {
             (context.0, HashMap::new())
         } else {

@@ -1,16 +1,14 @@
-//! The units of a program: read, linked into one module, and refused when something is missing.
+//! Reads and links the units of a program, and rejects them if something is missing.
 
-use crate::assembly;
-use crate::ir::{
-    Builder, Instruction, Location, Module, ModuleError, Type, Value, Variable, traits::*,
-};
+use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, space, traits::*};
+use crate::semantics::assembly;
+use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use superstep_trace::display_name;
-use thiserror::Error;
 
-/// Reads the device IR of all units and links it. Returns the names of their sources too.
-pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
+/// Reads and links the device IR of all units. Also returns the names of their sources.
+pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>)> {
     let mut module = Module::read(&inputs[0])?;
     let mut sources = vec![module.source()];
     prepare(&module);
@@ -23,15 +21,15 @@ pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     Ok((module, sources))
 }
 
-/// Prepares each unit, also one whose IR was not prepared before.
+/// Corrects the IR of a unit, which may not have been prepared before.
 fn prepare(module: &Module) {
     assembly::declare(module);
     assembly::drop_unused(module);
     join_static_variables(module);
 }
 
-/// Clang gives a static variable that the host names too a name of its own in the whole program. Where device code named it
-/// first, that code is left with a declaration under the old name, which nothing defines: both are one variable.
+/// Joins the declaration and definition of static variables. Clang gives a static variable that the host also uses a unique name; if device
+/// code used it first, that code refers to an undefined declaration under the old name.
 fn join_static_variables(module: &Module) {
     let (declared, defined): (Vec<Variable>, Vec<Variable>) =
         (module.variables().into_iter()).partition(|v| v.is_declaration());
@@ -47,32 +45,10 @@ fn join_static_variables(module: &Module) {
     }
 }
 
-/// Separates a static variable's name from what tells it from those of other units.
+/// Separator between a static variable's name and its unique suffix.
 const STATIC: &str = "__static__";
 
-#[derive(Debug, Error)]
-pub enum Missing {
-    #[error(
-        "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
-         compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
-    )]
-    Undefined {
-        location: Location,
-        user: String,
-        kind: &'static str,
-        name: String,
-        units: String,
-    },
-    #[error("{location}: {user} calls {name}: Superstep does not support {lacking}")]
-    DeviceRuntime {
-        location: Location,
-        user: String,
-        name: String,
-        lacking: &'static str,
-    },
-}
-
-/// The missing feature behind `name`, a function of CUDA's device runtime; `None` where it is none.
+/// Describes the unsupported feature of `name`, a function of CUDA's device runtime; `None` for other functions.
 fn lacking(name: &str) -> Option<&'static str> {
     let called = name
         .strip_prefix("__cudaCDP2")
@@ -89,20 +65,8 @@ fn lacking(name: &str) -> Option<&'static str> {
     })
 }
 
-#[derive(Debug, Error)]
-#[error(
-    "{location}: {user} uses {intrinsic}, which GPUs have no more since sm_70, and this is compiled for sm_{arch}; call the function \
-     whose name ends with _sync instead, or compile for an older architecture"
-)]
-pub struct Removed {
-    location: Location,
-    user: String,
-    intrinsic: String,
-    arch: u32,
-}
-
-/// Refuses shuffles and votes without a mask, for which code generation would find no instruction.
-pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
+/// Rejects shuffles and votes without a mask, for which newer GPUs have no instruction.
+pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
             // `shfl.sync.down.i32`, but `vote.any.sync`.
@@ -113,21 +77,22 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     let functions = module.functions().into_iter();
     for function in functions.filter(|f| arch >= 70 && f.is_intrinsic() && removed(&f.name())) {
         if let Some(user) = instruction_with(function.value(), &mut HashSet::new()) {
-            return Err(Removed {
-                location: user.location(),
-                user: display_name(&user.parent_function().name()),
-                intrinsic: function.name(),
-                arch,
-            });
+            bail!(
+                "{}: {} uses {}, which GPUs no longer support since sm_70, and is compiled for sm_{arch}; call the function whose name \
+                 ends in _sync instead, or compile for an older architecture",
+                user.location(),
+                display_name(&user.parent_function().name()),
+                function.name()
+            );
         }
     }
     Ok(())
 }
 
-/// Entries of tables of virtual functions for pure and deleted ones.
+/// Entries of virtual-function tables for pure and deleted functions.
 const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines those of these functions that a module names, as nvcc does: calling one traps.
+/// Defines these functions, if a module uses them, to trap, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
     let named = NOT_TO_BE_CALLED
         .iter()
@@ -141,21 +106,19 @@ pub fn define_missing_virtuals(module: &Module) {
     }
 }
 
-/// Defined by CUDA itself.
+/// Functions that CUDA defines.
 const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
 
-/// Refuses a module in which something is only declared. `units` names its sources; `provided` tells functions that the backend defines.
-pub fn refuse(
-    module: &Module,
-    units: &str,
-    provided: impl Fn(&str) -> bool,
-) -> Result<(), Missing> {
+/// Rejects a module that uses something it does not define. `units` names its sources; `provided` holds for functions that the backend
+/// defines.
+pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> Result<()> {
     let is_there = |name: &str| PROVIDED.contains(&name) || provided(name);
     let functions = (module.functions().into_iter())
         .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
-    // The array of dynamic shared memory is declared without a size and defined by each launch.
+    // Dynamic shared memory is declared without a size, and allocated by each launch.
     let variables = module.variables().into_iter();
-    let variables = variables.filter(|v| v.is_declaration() && v.ty().address_space() != 3);
+    let variables =
+        variables.filter(|v| v.is_declaration() && v.ty().address_space() != space::SHARED);
     let missing = functions
         .map(|f| ("function", f.value()))
         .chain(variables.map(|v| ("variable", v.value())));
@@ -164,27 +127,19 @@ pub fn refuse(
             let location = user.location();
             let user = display_name(&user.parent_function().name());
             let name = display_name(&value.name());
-            return Err(match lacking(&value.name()) {
-                Some(lacking) if kind == "function" => Missing::DeviceRuntime {
-                    location,
-                    user,
-                    name,
-                    lacking,
-                },
-                _ => Missing::Undefined {
-                    location,
-                    user,
-                    kind,
-                    name,
-                    units: units.to_owned(),
-                },
-            });
+            if let Some(lacking) = lacking(&value.name()).filter(|_| kind == "function") {
+                bail!("{location}: {user} calls {name}: Superstep does not support {lacking}");
+            }
+            bail!(
+                "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
+                 compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
+            );
         }
     }
     Ok(())
 }
 
-/// An instruction that uses a value, directly or through constants.
+/// Returns an instruction that uses a value, directly or through constants.
 fn instruction_with<'m>(
     value: Value<'m>,
     seen: &mut HashSet<Value<'m>>,

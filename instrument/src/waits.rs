@@ -1,15 +1,15 @@
-//! Operations that execute as often as threads happen to wait for each other.
+//! Finds operations whose number of executions depends on how long threads wait for each other.
 //!
-//! A loop waits when it does nothing but look at memory until another thread has written there: what it reads may change while it runs (the
-//! load is volatile, atomic or inline PTX, or always of the same address), and decides when the loop ends. A loop that counts up to
-//! what it reads ends by itself, and does not wait. How often it looks depends on
-//! when the other thread comes; and what it finds in the end may, too: the look-back of a scan goes on from tile to tile until it
-//! finds a sum that is complete. So operations count as waiting
+//! A loop waits if it only polls memory until another thread has written it: the value that it reads may change while it runs (the
+//! load is volatile, atomic or inline PTX, or always has the same address), and decides when the loop ends. A loop that counts up to
+//! the value ends by itself, and does not wait. The number of polls depends on the timing of
+//! the other thread, and so may the value that is finally read: the look-back of a scan continues from tile to tile until it
+//! finds a complete sum. The following operations therefore count as waiting:
 //!
-//! - in a loop that waits: all of it, as it does nothing else, loops around it included that end on what it finds and do no other work;
-//! - of a lock, in any loop that ends on it (`atomicCAS`, `atomicExch`);
-//! - anywhere: loads that execute or not according to what such a loop has found. Stores and atomic operations there are the program's
-//!   work, which it does once, whoever does it, and are held against the counting run like all others.
+//! - all operations in a loop that waits, and in loops around it that end depending on the value and do nothing else;
+//! - operations on a lock (`atomicCAS`, `atomicExch`) in any loop that they can end;
+//! - loads anywhere that execute depending on the value that such a loop has read. Stores and atomic operations there are the program's
+//!   work, which is done once, by whichever thread, and are compared with the counting run like all others.
 
 use crate::graph::{Flow, Loop};
 use crate::ir::{Block, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
@@ -22,9 +22,9 @@ use superstep_trace::Op;
 struct Waits<'m, 'a> {
     module: &'m Module,
     analysis: &'a Analysis<'m>,
-    /// They return what they looked at, without waiting for it.
+    /// Functions that return a value that they read without waiting.
     looks: HashSet<Function<'m>>,
-    /// They return what they have waited for.
+    /// Functions that return a value for which they waited.
     waits: HashSet<Function<'m>>,
     found: HashSet<Instruction<'m>>,
 }
@@ -38,7 +38,7 @@ pub fn find<'m>(module: &'m Module, analysis: &Analysis<'m>) -> HashSet<Instruct
         found: HashSet::new(),
     };
     let functions = module.defined_functions();
-    // A function's result matters to its callers, which may come before it.
+    // A function's result affects its callers, which may come before it.
     loop {
         let before = (all.looks.len(), all.waits.len(), all.found.len());
         functions.iter().for_each(|function| all.look_at(*function));
@@ -108,7 +108,7 @@ impl<'m> Waits<'m, '_> {
         self.mark(blocks.into_iter(), |op| op == Op::Load);
     }
 
-    /// Marks what blocks do to memory, and the functions that they call.
+    /// Marks the wanted memory operations of blocks and of the functions that they call.
     fn mark(&mut self, blocks: impl Iterator<Item = Block<'m>>, is_wanted: fn(Op) -> bool) {
         let instructions: Vec<_> = blocks.flat_map(|block| block.instructions()).collect();
         let calls = instructions
@@ -131,7 +131,7 @@ impl<'m> Waits<'m, '_> {
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that others write, or calls a function that tells what it has read there.
+    /// Whether an instruction reads memory that others may write, or calls a function that returns such a value.
     fn is_look(&self, instruction: Instruction<'m>) -> bool {
         if self.is_call_of(instruction, &self.looks) || self.is_call_of(instruction, &self.waits) {
             return true;
@@ -156,7 +156,7 @@ impl<'m> Waits<'m, '_> {
             .any(|it| matches!(it.op, Op::AtomicCas | Op::AtomicExch))
     }
 
-    /// Whether the program says that what is read may change by itself.
+    /// Whether the program declares that the value may change at any time.
     fn may_change(&self, look: Instruction<'m>) -> bool {
         match (look.get_opcode(), look.as_call()) {
             (Load, _) => look.is_volatile() || look.is_atomic(),
@@ -167,7 +167,7 @@ impl<'m> Waits<'m, '_> {
         }
     }
 
-    /// Whether a loop does nothing to memory that others see, but for trying to get a lock.
+    /// Whether a loop does nothing to memory that others see, except trying to acquire a lock.
     fn only_looks(&self, flow: &Flow<'m>, one: &Loop) -> bool {
         let blocks = one.blocks.iter().map(|at| flow.blocks[*at]);
         blocks
@@ -209,17 +209,16 @@ impl<'m> Waits<'m, '_> {
     }
 }
 
-/// All that depends on these values: what is computed from them, and chosen by them; not what is loaded from where they point.
+/// Returns all values that depend on these: those computed from them or selected by them, but not those loaded through them.
 fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>> {
     reach(values, |value| {
         let users = value.using_instructions().into_iter();
-        users
-            .flat_map(move |user| depends(user, value))
-            .collect::<Vec<_>>()
+        users.flat_map(move |user| depends(user, value))
     })
 }
 
-/// The values that a loop computes in each turn from those of the turn before, such as counters, without what it has `read`.
+/// Returns the values that a loop computes in each iteration from those of the previous one, such as counters, but not through values that
+/// it has `read`.
 fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
     let is_inside = |block| one.blocks.contains(&flow.number(block));
     let mut all = HashSet::new();
@@ -243,8 +242,8 @@ fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSe
     all
 }
 
-/// What depends on a value that a loop reads, and is not compared or computed with what the loop has `carried`: conditions that
-/// stay as they are until the value changes.
+/// Returns the values that depend on a value that a loop reads, and not on values `carried` by the loop: conditions that
+/// do not change until the value changes.
 fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
     reach([read], |value| {
         let users = value.using_instructions().into_iter();
@@ -261,7 +260,7 @@ fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<
     })
 }
 
-/// Whether a load reads the same place in each turn of a loop: were it not for others, so would it find the same.
+/// Whether a load has the same address in each iteration of a loop, so that only other threads can change its value.
 fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool {
     look.get_opcode() == Load && {
         let address = look.operand(0).as_instruction();
@@ -269,11 +268,11 @@ fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool
     }
 }
 
-/// What a user of a value hands on of it.
+/// Returns the values through which a user passes on a value.
 fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
     match user.get_opcode() {
         Load => Vec::new(),
-        // A variable of the thread's own.
+        // A variable on the thread's stack.
         Store if user.operand(0) == value => {
             let place = base(user.operand(1));
             let is_own = place.opcode() == Some(Alloca);
@@ -290,7 +289,7 @@ fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
                 .map(|it| it.value())
                 .collect()
         }
-        // Which of several constants it is, the way tells by which control came.
+        // A phi of constants depends on the branch.
         Br | Switch => {
             let ways = user.parent_block().successors();
             let next = ways.iter().flat_map(|way| way.successors());
@@ -311,7 +310,7 @@ fn leads_on(opcode: crate::ir::Opcode) -> bool {
     matches!(opcode, GetElementPtr | BitCast | AddrSpaceCast)
 }
 
-/// The pointer from which an address is computed.
+/// Returns the pointer from which an address is computed.
 fn base(mut pointer: Value) -> Value {
     while pointer.opcode().is_some_and(leads_on) {
         pointer = pointer.operand(0);
@@ -319,7 +318,7 @@ fn base(mut pointer: Value) -> Value {
     pointer
 }
 
-/// Whether an atomic operation only reads: it adds zero, and the like.
+/// Whether an atomic operation only reads, such as an addition of zero.
 fn leaves_as_it_is(instruction: Instruction) -> bool {
     use crate::ir::AtomicRMWBinOp as Rmw;
     let operation = instruction.get_atomic_rmw_bin_op();

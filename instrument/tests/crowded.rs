@@ -1,10 +1,10 @@
-//! The probe's handler is inlined, and knows its site then, but not where that would make megabytes of code of one kernel.
+//! The probe's handler is inlined, with its site as a constant, except where that would make megabytes of code.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// A kernel with `stores` stores, each of its own.
+/// Returns a kernel with `stores` separate stores.
 fn kernel(name: &str, stores: usize) -> String {
     let mut text = format!("define ptx_kernel void @{name}(ptr %p, i32 %v) {{\n");
     for number in 0..stores {
@@ -29,7 +29,7 @@ fn run(command: &mut Command) {
 }
 
 #[test]
-fn the_handler_is_called_where_it_would_be_inlined_hundreds_of_times() {
+fn handler_is_not_inlined_into_functions_with_many_calls() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let head = "target datalayout = \"e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64\"\ntarget triple = \"nvptx64-nvidia-cuda\"\n";
@@ -100,7 +100,7 @@ anywhere:
     );
 }
 
-/// Where LLVM's programs are.
+/// Returns the folder of LLVM's programs.
 fn llvm_programs() -> std::path::PathBuf {
     let prefix =
         std::env::var_os("LLVM_SYS_221_PREFIX").expect("cargo xtask and .cargo/config.toml set it");

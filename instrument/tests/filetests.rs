@@ -1,9 +1,9 @@
-//! File tests: each `filetests/pass/*.ll` lists the sites that must be found (`; expect:`) and text that the output must
-//! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error, `filetests/fail-cpu/*.ll` that of the CPU
-//! backend; `filetests/cpu/*.ll` what the CPU backend makes, `filetests/prepare/*.ll` what device IR of Clang's front end becomes.
+//! File tests. Each `filetests/pass/*.ll` lists the expected sites (`; expect:`) and text that the output must or must not
+//! contain (`; holds:`, `; lacks:`). Each `filetests/fail/*.ll` lists the expected error, and `filetests/fail-cpu/*.ll` that of the
+//! CPU backend. `filetests/cpu/*.ll` are lowered to the CPU, and `filetests/prepare/*.ll` are IR of Clang's front end.
 //!
-//! Input, options and expectation stand in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` writes the
-//! expectations anew, for a reader of the diff to judge.
+//! Input, options and expectations are in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` updates the
+//! expectations.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn instrument(input: &Path, backend: &str) -> Result<(ModuleTable, String), Stri
         .unwrap();
     let message = String::from_utf8(run.stderr).unwrap();
     if run.status.success() {
-        assert_eq!(message, "", "{}: a success says nothing", input.display());
+        assert_eq!(message, "", "{}: success prints nothing", input.display());
         let table = ModuleTable::from_json(&std::fs::read(table).unwrap()).unwrap();
         Ok((table, String::from_utf8(run.stdout).unwrap()))
     } else {
@@ -89,7 +89,7 @@ fn check(input: &Path, found: &str) {
     }
 }
 
-/// Holds the printed IR against the lines `; holds:`, `; holds N times:` and `; lacks:` of the input.
+/// Checks the printed IR against the lines `; holds:`, `; holds N times:` and `; lacks:` of the input.
 fn check_text(input: &Path, ir: &str) {
     let (path, text) = (input.display(), std::fs::read_to_string(input).unwrap());
     for line in text.lines() {
@@ -118,7 +118,7 @@ fn the_cpu_backend_makes_the_expected_code() {
 }
 
 #[test]
-fn what_clang_says_wrongly_is_corrected_before_it_is_optimised() {
+fn front_end_ir_is_corrected_before_optimisation() {
     for input in files("prepare") {
         let folder = tempfile::tempdir().unwrap();
         let run = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
@@ -146,7 +146,7 @@ fn programs_are_instrumented_at_the_expected_sites() {
         assert_eq!(
             table.opaque_assembly.to_string(),
             opaque.unwrap_or("0"),
-            "{}: pieces of opaque PTX",
+            "{}: opaque PTX statements",
             input.display()
         );
         let mut found = String::new();
@@ -172,7 +172,7 @@ fn both_backends_find_the_same_sites() {
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
         match instrument(&input, "cpu") {
             Ok((cpu, _)) => assert_eq!(gpu.sites, cpu.sites, "{}", input.display()),
-            // Without the support library the CPU backend may lack an operation; it must say so, and name it.
+            // Without the support library, the CPU backend may lack an operation, which its error must name.
             Err(error) => assert!(
                 error.contains("CPU backend"),
                 "{}: {error}",
@@ -183,7 +183,7 @@ fn both_backends_find_the_same_sites() {
 }
 
 #[test]
-fn what_cannot_be_instrumented_is_refused_with_the_reason() {
+fn unsupported_input_is_rejected_with_the_reason() {
     for (folder, backend) in [("fail", "cuda"), ("fail-cpu", "cpu")] {
         for input in files(folder) {
             let message = instrument(&input, backend)

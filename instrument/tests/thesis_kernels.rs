@@ -1,11 +1,11 @@
-//! The instrumented IR of the six thesis kernels, held against `golden/ir/`: whoever changes what is inserted, or where,
-//! sees it in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new result.
+//! Compares the instrumented IR of the six thesis kernels with `golden/ir/`, so that changes of the inserted code are visible
+//! in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new result.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use superstep_toolchain::Toolchain;
 
-/// The tools, or a reason for skipping, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
+/// Finds the tools; skips the test without them, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
 fn tools() -> Option<Toolchain> {
     match Toolchain::locate() {
         Ok(tools) => Some(tools),
@@ -18,12 +18,12 @@ fn tools() -> Option<Toolchain> {
     }
 }
 
-/// The instrumented IR of a program of the thesis suite.
+/// Returns the instrumented IR of a program of the thesis suite.
 fn instrumented(tools: &Toolchain, name: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file);
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites/thesis");
-    let compiled = Command::new(&tools.llvm.clangxx)
+    let compiled = Command::new(tools.llvm.tool("clang++"))
         .args(
             "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -std=c++17 -O2 -g1 -c -emit-llvm \
              -Xclang -disable-llvm-passes"
@@ -60,7 +60,7 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The functions without what depends on paths, on the order of metadata, or on the versions of Clang and CUDA.
+/// Returns the functions without anything that depends on paths, the order of metadata, or the versions of Clang and CUDA.
 fn normalised(ir: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -70,7 +70,7 @@ fn normalised(ir: &str) -> String {
             continue;
         }
         inside = line != "}";
-        // Metadata stands at the end of a line, attribute groups at the end of calls and heads.
+        // Metadata is at the end of a line, attribute groups are at the end of calls and headers.
         let line = line.find(", !").map_or(line, |end| &line[..end]);
         let group = |word: &str| {
             let number = word.strip_prefix('#').unwrap_or_default();

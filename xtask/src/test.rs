@@ -1,8 +1,7 @@
 //! `cargo xtask test`: formatting, lints, the repository's own rules, unit and end-to-end tests, documentation tests.
 //!
-//! Everything runs in the profile of `cargo xtask build`. The end-to-end tests need optimised runtimes anyway, the traced programs
-//! run inside them for minutes when unoptimised, and on a fresh machine the alternative is to compile every dependency twice;
-//! `cargo xtask suite` afterwards finds all of it built.
+//! Everything runs in the profile of `cargo xtask build`: the end-to-end tests need optimised runtimes, and a second profile would compile
+//! every dependency twice. `cargo xtask suite` then finds everything built.
 
 use anyhow::{Context as _, Result};
 use superstep_toolchain::Toolchain;
@@ -21,8 +20,7 @@ pub fn run(context: &Context, is_fast: bool, runner: &[String]) -> Result<()> {
     all_tests(context, &toolchain, &[], runner)
 }
 
-/// `cargo xtask bless`: accepts the present snapshots, and the golden digests of the thesis suite at these sizes. Read the
-/// difference before committing it.
+/// Accepts the current snapshots, and the golden digests of the thesis suite at these sizes. Review the diff before committing it.
 pub fn bless(context: &Context, sizes: &[String]) -> Result<()> {
     let superstep = build::run(context, build::TO_RUN)?.join("superstep");
     for size in sizes {
@@ -60,8 +58,8 @@ const NEED_A_TOOL: [(&str, &str); 2] = [
     (test_tools::BROWSER_VARIABLE, "binary(browser)"),
 ];
 
-/// Builds what the end-to-end tests start, then runs all tests with further `variables` set for them. A tool that a
-/// test needs is an error here, not a reason to skip.
+/// Builds the programs that the end-to-end tests start, then runs all tests with these `variables`. A missing tool is an error here, not a
+/// reason to skip a test.
 fn all_tests(
     context: &Context,
     toolchain: &Toolchain,
@@ -105,7 +103,7 @@ fn all_tests(
     cargo(&["test", "--workspace", "--doc", "--quiet"], "--profile")
         .run()
         .context("failed: a documentation test did not pass, see above")?;
-    // Where the packages could not be installed, a warning has said that their tests are skipped.
+    // If the packages could not be installed, a warning has said that their tests are skipped.
     if tools.contains_key(test_tools::PYTHONPATH) {
         let packages = [
             test_tools::PYTHONPATH,

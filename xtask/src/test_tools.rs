@@ -1,5 +1,5 @@
-//! Tools of the tests: DuckDB, Polars, pandas and pyarrow for the documented queries, notebooks, Spark, two
-//! versions of CMake, and a browser for the report.
+//! Tools for the tests: DuckDB, Polars, pandas and pyarrow for the documented queries, notebooks, Spark, two versions of CMake, and a
+//! browser for the report.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,12 +24,11 @@ pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
 /// Folders of Spark's packages, as in `PYTHONPATH`.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
-/// Something that tests need.
 #[derive(Clone, Copy)]
 enum Tool {
-    /// Python packages, pinned by version and hash as pip reads them; with a second list, built from sources with its packages.
+    /// Python packages, pinned by version and hash in pip's format; with a second list, built from source with the packages in it.
     Python(&'static str, Option<&'static str>),
-    /// One of the programs, with the option that asks for its version, or the package of Debian that has the first.
+    /// One of these programs, the option that prints its version, and the Debian package with the first.
     Program(&'static [&'static str], &'static str, &'static str),
 }
 
@@ -85,7 +84,7 @@ pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     let tools = VARIABLES.iter().flat_map(|(_, tools)| *tools);
     let missing: Vec<String> = tools.filter_map(|(tool, _)| tool.missing()).collect();
     if !missing.is_empty() {
-        eprintln!("xtask: the tests need what is not here; installing:");
+        eprintln!("xtask: installing missing tools for the tests:");
     }
     for what in missing {
         eprintln!("xtask:   {what}");
@@ -105,7 +104,7 @@ pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
 }
 
 impl Tool {
-    /// Packages to install, and how, if the tool is missing.
+    /// Returns the packages to install, and how, if the tool is missing.
     fn missing(self) -> Option<String> {
         match self {
             Tool::Python(list, _) => {
@@ -120,7 +119,7 @@ impl Tool {
         }
     }
 
-    /// Its path; installs it first if it is missing.
+    /// Returns its path, after installing it if needed.
     fn path(self, context: &Context) -> Result<String> {
         match self {
             Tool::Python(list, needs) => {
@@ -143,7 +142,6 @@ impl Tool {
     }
 }
 
-/// The first of the programs that runs.
 fn running(names: &[&str], version: &str) -> Option<String> {
     let runs = |name: &&&str| {
         (Command::new(name).arg(version).output()).is_ok_and(|output| output.status.success())
@@ -151,7 +149,7 @@ fn running(names: &[&str], version: &str) -> Option<String> {
     names.iter().find(runs).map(|name| (*name).to_owned())
 }
 
-/// Folder with wheels of the packages, in the cache under a name that changes with the pins.
+/// Installs wheels of the packages into a folder of the cache, whose name changes with the pins, and returns it.
 pub fn python_packages(context: &Context, requirements: &str) -> Result<String> {
     packages(context, requirements, None)
 }
@@ -169,7 +167,7 @@ fn folder(requirements: &str) -> Result<PathBuf> {
     Ok(cache.join(format!("test-python-{}", versions.join("-"))))
 }
 
-/// The folder; with `build`, of packages that have no wheels, and a folder of what builds them.
+/// Installs packages and returns their folder. With `build`, builds them from source with the packages in that folder.
 fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
     let (shell, folder) = (&context.shell, folder(requirements)?);
     if !folder.is_dir() {

@@ -6,8 +6,8 @@ use xshell::cmd;
 
 use crate::context::Context;
 
-/// Every crate with those of the workspace that it may depend on, as the code map of ARCHITECTURE.md says; tests may use
-/// `superstep-testing` besides, and `superstep-toolchain` to compile small programs.
+/// Every crate, and the crates of the workspace that it may depend on, as in the code map of ARCHITECTURE.md. Tests may also use
+/// `superstep-testing`, and `superstep-toolchain` to compile small programs.
 const LAYERS: [(&str, &str); 17] = [
     ("superstep-trace", ""),
     ("superstep-abi", "trace"),
@@ -50,7 +50,7 @@ const FORBIDDEN: [(&str, &str); 3] = [
     ),
 ];
 
-/// Checks every file, also those that are not committed yet.
+/// Checks every file, including those that are not committed yet.
 pub fn run(context: &Context) -> Result<()> {
     let shell = &context.shell;
     let mut findings = layers(&context.metadata()?);
@@ -68,7 +68,7 @@ pub fn run(context: &Context) -> Result<()> {
         "git ls-files --cached --others --exclude-standard *.rs"
     );
     for name in sources.quiet().read()?.lines() {
-        // Deleted, and not committed yet: nothing to read.
+        // A deleted file has no text.
         let text = shell.read_file(name).ok();
         if text.is_some_and(|text| !text.starts_with("//!")) {
             findings.push(format!("{name}: begin with `//!` and the module's purpose"));
@@ -85,7 +85,7 @@ pub fn run(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Dependencies against the layers, and members with lints of their own.
+/// Checks dependencies against the layers, and the lints of every member.
 fn layers(metadata: &Value) -> Vec<String> {
     let mut findings = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {

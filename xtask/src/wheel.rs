@@ -1,4 +1,4 @@
-//! `cargo xtask wheel`: the Python module as a wheel. Its tests install the wheel in a fresh environment.
+//! `cargo xtask wheel`: builds the Python module as a wheel, and tests it in a fresh environment.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,11 @@ use crate::test_tools::python_packages;
 /// maturin, pinned by version and hash.
 const REQUIREMENTS: &str = include_str!("../wheel-requirements.txt");
 
-/// Builds the wheel for this machine and returns it.
 pub fn build(context: &Context) -> Result<PathBuf> {
     build_with(context, |maturin| maturin.args(["--profile", PROFILE]))
 }
 
-/// Builds the wheel and returns it. `settings` adds the options that say for whom.
+/// Builds the wheel and returns it. `settings` adds options for the target.
 pub fn build_with<'a>(
     context: &'a Context,
     settings: impl FnOnce(Cmd<'a>) -> Cmd<'a>,
@@ -44,7 +43,7 @@ pub fn test(context: &Context, packages: &[String]) -> Result<()> {
     let wheel = build(context)?;
     let environment = wheel.with_file_name("environment");
     let python = environment.join("bin/python");
-    // Without a pip of its own, which needs one more package on Debian.
+    // Without pip, which needs another package on Debian.
     for step in [
         cmd!(context.shell, "python3 -m venv --without-pip {environment}"),
         cmd!(

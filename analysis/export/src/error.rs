@@ -1,4 +1,4 @@
-//! Errors of this library.
+//! Errors of this crate.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ pub enum ExportError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(
-        "failed to export the timeline of {}: its events have no times, since it was imported or is old; trace the program again",
+        "failed to export the timeline of {}: its events have no times because it was imported; trace the program with Superstep",
         path.display()
     )]
     NoTimes { path: PathBuf },
     /// A filter names a launch, kernel or column that the capture lacks.
     #[error("failed to choose accesses: {reason}; the capture has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     Choice { reason: String, known: Vec<String> },
-    /// The line is not one of that tool.
+    /// A line is not in the tool's format.
     #[error("failed to read {}:{line}: {reason}", path.display())]
     Line {
         path: PathBuf,

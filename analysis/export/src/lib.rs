@@ -1,15 +1,15 @@
 //! A capture in other tools' formats, and other tools' traces as captures.
 //!
-//! | function | what it writes |
+//! | function | output |
 //! |---|---|
 //! | [`tables::write`] | accesses, launches, sites, allocations and transfers as Parquet, CSV or JSON |
-//! | [`accesses::read`] | accesses as Arrow record batches, decoded on several threads |
+//! | [`accesses::read`] | accesses as Arrow record batches, decoded on multiple threads |
 //! | [`appendix_b`] | the three structures of appendix B in Rieber 2017 as JSON and as pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
-//! | [`probe::write`] | what a probe found, as Parquet, CSV or JSON |
+//! | [`probe::write`] | the results of a probe as Parquet, CSV or JSON |
 //! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |
 //!
-//! `docs/exports.md` gives every column and key.
+//! `docs/exports.md` lists every column and key.
 
 pub mod accesses;
 pub mod appendix_b;

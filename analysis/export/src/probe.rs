@@ -1,6 +1,6 @@
-//! Results of a probe, as tables. All of them are long: a row holds one number, so that every probe has the same columns.
+//! Results of a probe, as tables in long format: a row has one number, so that every probe has the same columns.
 //!
-//! Tables refer to each other: `launch` is the row number in `probe_launches`, `site` the column of that name in `probe_sites`.
+//! Tables refer to each other: `launch` is a row number of `probe_launches`, `site` a value of that column in `probe_sites`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ table! {
     /// One place of a probe.
     struct SiteRow = "probe_sites" {
         site: u32 = "number: module << 16 | position in the module";
-        point: u32 = "which point of the probe's definition, from 0";
+        point: u32 = "index of the point in the probe's definition, from 0";
         at: String = "kind of place";
         function: String = "name of the function; of a kernel without parameters";
         function_symbol: String = "mangled name";
@@ -23,9 +23,9 @@ table! {
         column: u32 = "source column; 0 when unknown";
         what: String = "the instruction's operation; a block's name";
         block: u32 = "number of the basic block in its function";
-        operation: u32 = "what an access does, by the numbers of the capture; else 0";
+        operation: u32 = "number of an access's operation, as in captures; else 0";
         width: u32 = "bytes of an access (0: varies), bits of a value, instructions of a block";
-        successors: String = "blocks that may follow, separated by blanks; of a branch its two targets";
+        successors: String = "blocks that may follow, separated by spaces; for a branch, its two targets";
         first_line: u32 = "lowest source line of a block; 0 when unknown";
         last_line: u32 = "highest source line of a block; 0 when unknown";
     }
@@ -41,7 +41,7 @@ table! {
         kernel_symbol: String = "mangled name";
         ctas: u64 ["CTAs"] = "CTAs";
         cta_threads: u64 ["threads"] = "threads of a CTA";
-        units: u64 = "threads, CTAs or 1: what fields are kept per";
+        units: u64 = "number of threads or CTAs that fields are kept for, or 1";
         elapsed_ns: Option<u64> ["ns"] = "time it ran with the probe; empty when unknown";
     }
 }
@@ -87,12 +87,12 @@ table! {
 }
 
 table! {
-    /// One word of a probe's tables in one launch; those that are 0 are left out.
+    /// One word of a probe's tables in one launch; words that are 0 are left out.
     struct WordRow = "probe_tables" {
         launch: u32 = "the launch";
         table: String = "name of the table";
-        index: u64 = "which word of it; those that are 0 are left out";
-        value: u64 = "the word";
+        index: u64 = "index of the word; words that are 0 are left out";
+        value: u64 = "value of the word";
     }
 }
 
@@ -167,7 +167,7 @@ fn launches(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = L
         })
 }
 
-/// The field at index `at` of the words of a unit.
+/// Returns the field that word `at` of a unit belongs to.
 fn field(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> Field {
     let fields = &probe.spec.fields;
     let slot = launch.first_slot + (at / fields.len()) as u32;
@@ -177,39 +177,24 @@ fn field(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> Field {
     }
 }
 
-struct Kernel<'a> {
-    first: &'a LaunchResult,
-    launches: u32,
-    totals: Vec<u64>,
-}
-
 fn totals(results: &ProbeResults, names: &SiteTable, table: &mut Rows<TotalRow>) -> Result<()> {
-    let mut kernels: Vec<Kernel<'_>> = Vec::new();
+    // The first launch of each kernel, the number of launches, and their totals.
+    let mut kernels: Vec<(&LaunchResult, u32, Vec<u64>)> = Vec::new();
     for launch in &results.launches {
         let fields = &results.probe(launch)?.spec.fields;
         let found = results.totals(launch)?;
-        let known = kernels
-            .iter_mut()
-            .find(|known| known.first.kernel == launch.kernel);
-        if let Some(kernel) = known {
-            kernel.launches += 1;
-            for (at, (total, value)) in kernel.totals.iter_mut().zip(found).enumerate() {
-                *total = fields[at % fields.len()].join(*total, value);
+        let mut known = kernels.iter_mut();
+        match known.find(|(first, ..)| first.kernel == launch.kernel) {
+            None => kernels.push((launch, 1, found)),
+            Some((_, launches, totals)) => {
+                *launches += 1;
+                for (at, (total, value)) in totals.iter_mut().zip(found).enumerate() {
+                    *total = fields[at % fields.len()].join(*total, value);
+                }
             }
-        } else {
-            kernels.push(Kernel {
-                first: launch,
-                launches: 1,
-                totals: found,
-            });
         }
     }
-    for Kernel {
-        first,
-        launches,
-        totals,
-    } in kernels
-    {
+    for (first, launches, totals) in kernels {
         let probe = results.probe(first)?;
         for (at, value) in totals.into_iter().enumerate() {
             table.push(TotalRow {

@@ -1,7 +1,7 @@
 //! A capture as tables: accesses, launches, sites, allocations and transfers.
 //!
-//! Tables refer to each other: `launch` is the row number in `launches`, `site` the column of that name in `sites`, and
-//! `allocation` that in `allocations`.
+//! Tables refer to each other: `launch` is a row number of `launches`, `site` a value of that column in `sites`, and
+//! `allocation` one of that column in `allocations`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use superstep_analysis::communication::Options;
 use superstep_analysis::{SiteOps, analyse, needs_accesses};
 pub use superstep_table::Format;
 use superstep_table::arrow_array::RecordBatch;
-use superstep_table::{Row as _, Rows, Table, file, table};
+use superstep_table::{Row as _, Table, Writer, file, table};
 use superstep_trace::{
     AllocationKind, Capture, ChunkRef, GroupBuffer, LaunchOutcome, LaunchRecord, Proof,
 };
 
 use crate::error::Result;
 
-/// Rows of a batch that are decoded together: some 10 MB of memory.
+/// Maximum number of decoded rows of a batch: about 10 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ table! {
         block_y: u32 ["threads"] = "threads of a CTA in y";
         block_z: u32 ["threads"] = "threads of a CTA in z";
         static_shared_bytes: u64 ["bytes"] = "shared memory of a CTA that the kernel declares";
-        dynamic_shared_bytes: u64 ["bytes"] = "shared memory of a CTA asked for at launch";
+        dynamic_shared_bytes: u64 ["bytes"] = "shared memory of a CTA requested at launch";
         thread_accesses: Option<u64> ["accesses"] = "accesses recorded; empty when the launch did not end";
         elapsed_ns: Option<u64> ["ns"] = "time it ran, traced; empty when the launch did not end";
         outcome: String = "completed, unfinished, or why it failed";
@@ -74,22 +74,22 @@ table! {
         column: u32 = "source column, from 1; 0 when unknown";
         op: &'static str = "load, store or the atomic operation";
         width_bytes: u32 ["bytes"] = "bytes accessed by one thread; 0 when that varies";
-        proof: &'static str = "proven or tested: how it is known to access global memory";
+        proof: &'static str = "how it is known to access global memory: proven or tested";
     }
 }
 
 table! {
-    /// One allocation and device variable.
+    /// One allocation or device variable.
     struct AllocationRow = "allocations" {
         allocation: u32 = "number of the allocation";
         kind: &'static str = "device, managed, pinned, array, imported (of another process) or symbol";
-        name: String = "name of a device variable, the same in every run; of others # and their ordinal";
+        name: String = "name of a device variable, the same in every run; else # and the allocation's ordinal";
         file: String = "source file of the host's call; empty where it is not known";
-        line: u32 = "its line, from 1; 0 where it is not known";
+        line: u32 = "line of that call, from 1; 0 where it is not known";
         address: u64 = "first byte";
         bytes: u64 ["bytes"] = "size";
-        sequence: u64 = "when it came to life, as position among the host's calls";
-        freed_sequence: Option<u64> = "when it was given back; empty when it was not";
+        sequence: u64 = "position of the allocation among the host's calls";
+        freed_sequence: Option<u64> = "position of its release among the host's calls; empty when it was not freed";
     }
 }
 
@@ -105,7 +105,7 @@ table! {
         sm: u32 = "multiprocessor (CUDA) or worker (CPU)";
         width_bytes: u32 ["bytes"] = "bytes accessed";
         address: u64 = "first byte";
-        allocation: Option<u64> = "allocation that holds the address; empty when none does";
+        allocation: Option<u64> = "allocation that contains the address; empty when none does";
         offset: Option<u64> = "position in the allocation, in bytes";
     }
 }
@@ -127,7 +127,7 @@ pub fn write(
     Ok(path)
 }
 
-/// A table of `capture` in memory; of accesses, which [`crate::accesses`] reads, only the columns.
+/// Returns a table of `capture`. That of accesses has no rows: [`crate::accesses`] reads them.
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
         TableName::Launches => launches(capture).collect(),
@@ -230,7 +230,8 @@ fn kind_name(kind: &AllocationKind) -> &'static str {
 /// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.
 fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf> {
     let ops = SiteOps::new(capture.sites());
-    let mut table = Rows::<AccessRow>::create(format, folder)?;
+    let path = file(folder, AccessRow::TABLE, format);
+    let mut writer = Writer::create(format, &path, &AccessRow::schema())?;
     for record in capture.launches() {
         for some in record.chunks.chunks(rayon::current_num_threads()) {
             let batches = some.par_iter();
@@ -238,11 +239,11 @@ fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf>
                 .map(|chunk| decode(capture, chunk, &record, &ops))
                 .collect::<Result<_>>()?;
             for batch in batches.iter().flatten() {
-                table.write(batch)?;
+                writer.write(batch)?;
             }
         }
     }
-    Ok(table.finish()?)
+    Ok(writer.finish()?)
 }
 
 fn decode(

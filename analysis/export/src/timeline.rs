@@ -1,8 +1,7 @@
-//! Launches, copies and allocations over time, as a Chrome trace: open it in Perfetto or `chrome://tracing`.
+//! Launches, copies and allocations over time, as a Chrome trace for Perfetto or `chrome://tracing`.
 //!
-//! One row for the host, with the calls in the order in which they were made, and one for each stream, with a bar for each
-//! launch, opaque ones included. A launch's bar ends where its end was noted and is as long as the kernel ran. These are times of the *traced*
-//! program.
+//! The host has a row with its calls. Each stream has a row with a bar for each launch, opaque ones included; the bar ends
+//! when the launch's end was recorded and is as long as the kernel ran. Times are those of the *traced* program.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

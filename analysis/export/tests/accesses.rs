@@ -1,4 +1,4 @@
-//! Accesses as record batches agree with the table of accesses that is written row by row.
+//! Accesses as record batches equal the table of accesses, which is written row by row.
 
 mod common;
 
@@ -14,7 +14,7 @@ use superstep_table::arrow_array::RecordBatch;
 use superstep_table::{Format as TableFormat, Writer};
 use superstep_trace::{AccessGroup, Capture, CtaRange};
 
-/// Groups of one to 32 lanes with gaps, inside and outside of the allocation, more than one batch has room for.
+/// Groups of one to 32 lanes with gaps, inside and outside of the allocation, with more accesses than fit in a batch.
 fn capture(folder: &Path) -> Arc<Capture> {
     let groups = |first: u32, count: u32| -> Vec<AccessGroup> {
         (first..first + count)
@@ -127,7 +127,7 @@ fn a_choice_leaves_out_rows_and_columns() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn unknown_launches_kernels_and_columns_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path());
     let choices = [
@@ -160,7 +160,7 @@ fn reading_may_end_early() {
     let mut reader = read(Arc::clone(&capture), &Choice::default()).unwrap();
     assert!(reader.next().unwrap().unwrap().num_rows() > 0);
     drop(reader);
-    // The threads let go of the capture.
+    // The threads drop the capture.
     let mut waits = 0..10_000;
     while Arc::strong_count(&capture) > 1 && waits.next().is_some() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -169,7 +169,7 @@ fn reading_may_end_early() {
 }
 
 #[test]
-fn who_reads_slowly_is_waited_for() {
+fn threads_wait_for_a_slow_reader() {
     let folder = tempfile::tempdir().unwrap();
     let launch = |number| ("write", vec![group(STORE, number, 0, &[BASE, BASE + 4])]);
     let launches: Vec<_> = (0..200).map(launch).collect();
@@ -180,7 +180,7 @@ fn who_reads_slowly_is_waited_for() {
     };
     let mut reader = read(Arc::clone(&capture), &choice).unwrap();
     let mut rows = reader.next().unwrap().unwrap().num_rows();
-    // Until the threads rest.
+    // Wait until the threads are idle.
     let mut before = 0;
     while before < capture.progress.read_bytes() {
         before = capture.progress.read_bytes();
@@ -193,7 +193,7 @@ fn who_reads_slowly_is_waited_for() {
 }
 
 #[test]
-fn a_damaged_chunk_is_an_error_behind_what_precedes_it() {
+fn a_damaged_chunk_is_an_error_after_the_batches_before_it() {
     let folder = tempfile::tempdir().unwrap();
     drop(capture(folder.path()));
     let path = folder.path().join("stream-0.sst");

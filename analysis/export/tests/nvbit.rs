@@ -71,7 +71,7 @@ fn launches_accesses_and_their_communication() {
             "1,2,load,1,3,0,0,8,32768,,",
         ]
     );
-    // CTA 1 of the second launch reads the four bytes at 0x8000 that CTA 0 stored, and four that nobody wrote.
+    // CTA 1 of the second launch reads the four bytes at 0x8000 that CTA 0 stored, and four unwritten ones.
     let csv = tables::write(
         &capture,
         tables::TableName::Transfers,

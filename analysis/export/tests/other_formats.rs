@@ -58,7 +58,7 @@ fn appendix_b_of_the_worked_example() {
 }
 
 #[test]
-fn pickle_says_the_same_as_json() {
+fn pickle_equals_json() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(&folder.path().join("capture"));
     let json = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();
@@ -121,8 +121,8 @@ fn the_timeline_has_a_bar_for_each_opaque_launch() {
     assert_eq!(bar["args"], expected);
 }
 
-/// Launches that only load or only store: a thread that loads what it stored in the same launch reads its own value, which the exact
-/// engine knows and the thesis' rule does not.
+/// Launches that only load or only store. A thread that loads what it stored in the same launch reads its own value, which the
+/// thesis's rule ignores.
 fn launches() -> impl Strategy<Value = Vec<(bool, Vec<AccessGroup>)>> {
     let words = proptest::collection::vec(0u64..24, 1..6);
     let groups = proptest::collection::vec((0u32..4, 0u32..3, words), 0..8);
@@ -142,8 +142,8 @@ fn launches() -> impl Strategy<Value = Vec<(bool, Vec<AccessGroup>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Where all accesses are whole words, the address is as good a unit as the byte: the thesis' rule and the exact engine must then
-    /// agree on transfers, and on the loads and stores that communicate, as far as their definitions are the same.
+    /// If all accesses are whole words, the thesis's rule and the exact engine must agree on transfers, and on the loads and stores
+    /// that communicate, as far as their definitions agree.
     #[test]
     fn on_whole_words_the_thesis_rule_and_the_exact_one_agree(launches in launches()) {
         let folder = tempfile::tempdir().unwrap();

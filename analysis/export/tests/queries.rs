@@ -1,4 +1,4 @@
-//! The queries of docs/exports.md, as they stand there, in DuckDB and in Polars.
+//! Runs the queries of docs/exports.md in DuckDB and in Polars.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use common::worked_example;
 use superstep_export::tables::{Format, TableName, write};
 
-/// The block of docs/exports.md that begins with this line.
+/// Returns the block of docs/exports.md that begins with this line.
 fn block(fence: &str) -> String {
     let page = include_str!("../../../docs/exports.md");
     let (_, rest) = page
@@ -46,7 +46,7 @@ fn run(script: &str, folder: &Path, packages: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Five of the worked example's loads read what `write` stored.
+/// Number of the worked example's loads that read values stored by `write`.
 const EXPECTED: &str = "step.cu 7 read 20";
 
 #[test]

@@ -102,7 +102,7 @@ fn launches_sites_allocations_and_transfers_as_csv() {
 }
 
 #[test]
-fn json_has_the_same_rows_and_says_what_they_mean() {
+fn json_has_the_same_rows_with_units_and_meanings() {
     let json: serde_json::Value =
         serde_json::from_str(&text(Format::Json, TableName::Accesses)).unwrap();
     assert_eq!(json["table"], "accesses");
@@ -139,7 +139,7 @@ fn an_address_in_no_allocation_has_none_in_every_format() {
 }
 
 #[test]
-fn parquet_holds_what_csv_holds() {
+fn parquet_has_the_same_values_as_csv() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(&folder.path().join("capture"));
     for table in TableName::ALL {

@@ -1,10 +1,10 @@
-//! An analysis that many machines share, in three steps with a shuffle between each two.
+//! An analysis on many machines, in three steps with a shuffle between each two.
 //!
 //! 1. [`Map`] decodes chunks and packs their accesses by bucket of pages.
-//! 2. [`reduce`] analyses the pages of one bucket, as one machine analyses all pages.
-//! 3. [`combine`] joins what all buckets say of the same CTAs: transfers, strides, and accesses across page borders.
+//! 2. [`reduce`] analyses the pages of one bucket, just as one machine analyses all pages.
+//! 3. [`combine`] joins the results of all buckets for the same CTAs: transfers, strides, and accesses across page borders.
 //!
-//! [`Merged`] adds up what the last step leaves. Rows are few and large; none is an access.
+//! [`Merged`] sums the rows of the last step. Rows are few and large.
 
 mod rows;
 
@@ -13,8 +13,8 @@ pub use rows::{Kind, NextRow, Row, Rows};
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
     BLOCK_RECORDS, Block, Cutter, Engine, Item, LaunchStrides, MemoryLimit, OfLaunch, Options,
-    Packet, Record, Run, Sorter, SpillFolder, Sums, Transfer, TransferSorter, WideAccesses,
-    WidePart, add, distances, unpacked,
+    Packet, Record, Run, Sorter, Sums, Transfer, Transfers, WideAccesses, WidePart, add, distances,
+    unpacked,
 };
 use crate::counts::Counts;
 use crate::error::Result;
@@ -47,7 +47,7 @@ pub fn tasks(capture: &Capture, accesses: u64) -> Vec<Range<u64>> {
 pub struct Map {
     capture: Arc<Capture>,
     ops: SiteOps,
-    /// Position of the launch, chunk, number in the program.
+    /// Position of the launch, the chunk, and its number in the program.
     chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
     cutter: Option<Cutter>,
     sums: Sums,
@@ -56,7 +56,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// `buckets`: at least one.
+    /// Creates the step; `buckets` must not be 0.
     pub fn new(capture: Arc<Capture>, chunks: &Range<u64>, buckets: u32) -> Self {
         let launches = capture.launches();
         let all =
@@ -79,7 +79,7 @@ impl Map {
         }
     }
 
-    /// Reads one more chunk; false at the end.
+    /// Reads the next chunk; returns false at the end.
     fn step(&mut self) -> Result<bool> {
         let Some(cutter) = &mut self.cutter else {
             return Ok(false);
@@ -95,7 +95,10 @@ impl Map {
             });
         };
         if let Some((launch, chunk, number)) = self.chunks.next() {
-            let source = LaunchChunks::new(&self.capture, std::slice::from_ref(&chunk));
+            let source = LaunchChunks {
+                capture: &self.capture,
+                chunks: std::slice::from_ref(&chunk),
+            };
             let counts = cutter.chunk((launch, number), &source, &self.ops, &mut sink)?;
             self.sums.launch(launch).counts += counts;
         } else {
@@ -123,7 +126,7 @@ impl Iterator for Map {
     }
 }
 
-/// The second step: analyses the pages of one bucket. `next` hands out its rows.
+/// Runs the second step, which analyses the pages of one bucket; `next` returns the bucket's rows.
 pub fn reduce(
     capture: &Capture,
     (bucket, buckets): (u32, u32),
@@ -131,13 +134,12 @@ pub fn reduce(
     next: NextRow<'_>,
 ) -> Result<Rows> {
     let options = Options::everything();
-    let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
-    let mut engine = Engine::limited(options, limit, capture.cancellation);
+    let mut engine = Engine::new(options, limit, capture.cancellation);
     let mut pages = OfBucket {
         next,
         waiting: VecDeque::new(),
         sums: Sums::default(),
-        wide: Sorter::new("wide", limit.sorter_bytes(), folder, capture.cancellation),
+        wide: limit.sorter("wide", capture.cancellation),
     };
     walk(capture, &mut engine, &mut pages)?;
     if pages.ahead()?.is_some() {
@@ -204,14 +206,14 @@ impl Accesses for OfBucket<'_> {
             };
             flat.extend(of.numbered(&wide)?);
             if flat.len() >= BLOCK_RECORDS {
-                let block = engine.block(&mut flat);
+                let block = Block::of(&mut flat, &engine.spare);
                 bytes += block.bytes();
                 blocks.push(block);
                 engine.make_room(&mut blocks, &mut bytes)?;
             }
         }
         if !flat.is_empty() {
-            blocks.push(engine.block(&mut flat));
+            blocks.push(Block::of(&mut flat, &engine.spare));
         }
         if !blocks.is_empty() {
             let wide = wide.into_accesses();
@@ -236,22 +238,17 @@ impl Accesses for OfBucket<'_> {
     }
 }
 
-/// The third step: joins the parts of all buckets for the same CTAs.
+/// Runs the third step, which joins the parts of all buckets for the same CTAs.
 pub fn combine(
     capture: &Capture,
     bucket: u32,
     limit: &MemoryLimit,
     next: NextRow<'_>,
 ) -> Result<Rows> {
-    let (folder, bytes) = (
-        Arc::new(SpillFolder::new(limit.spill_into.clone())),
-        limit.sorter_bytes(),
-    );
-    let runs = |name| Sorter::<Run>::new(name, bytes, folder.clone(), capture.cancellation);
-    let (loads, stores) = (runs("loads"), runs("stores"));
-    let wide = Sorter::<WidePart>::new("wide", bytes, folder.clone(), capture.cancellation);
-    let transfers =
-        Sorter::<Transfer>::new("transfers", bytes, folder.clone(), capture.cancellation);
+    let loads = limit.sorter("loads", capture.cancellation);
+    let stores = limit.sorter("stores", capture.cancellation);
+    let wide = limit.sorter::<WidePart>("wide", capture.cancellation);
+    let transfers = limit.sorter::<Transfer>("transfers", capture.cancellation);
     let mut sums = Sums::default();
     while let Some(row) = next()? {
         match row.kind {
@@ -269,7 +266,7 @@ pub fn combine(
     distances(stores, |launch, counts| {
         add(&mut sums.launch(launch).stores, counts);
     })?;
-    // Parts of one access at one address in several pages are one read.
+    // Parts of one access at one address in multiple pages are one read.
     let mut parts = Vec::new();
     wide.finish()?.groups(Item::key, |same| {
         let mut same = same.to_vec();
@@ -286,21 +283,21 @@ pub fn combine(
     Ok(Box::new(rows.chain([Ok(sums)])))
 }
 
-/// The sum of all parts.
+/// Sum of all parts.
 pub struct Merged {
     sums: Sums,
-    transfers: TransferSorter,
+    transfers: Sorter<Transfer>,
 }
 
 impl Merged {
     pub fn new(capture: &Capture, limit: &MemoryLimit) -> Self {
         Self {
             sums: Sums::default(),
-            transfers: TransferSorter::new(limit, capture.cancellation),
+            transfers: limit.sorter("transfers", capture.cancellation),
         }
     }
 
-    /// Adds a row that [`combine`] made.
+    /// Adds a row of [`combine`].
     pub fn add(&mut self, row: &Row) -> Result<()> {
         match row.kind {
             Kind::Sums => self.sums.add(sums_of(row)?),
@@ -310,13 +307,13 @@ impl Merged {
         Ok(())
     }
 
-    /// Returns what [`crate::analyse`] returns with [`Options::everything`].
+    /// Returns the same as [`crate::analyse`] with [`Options::everything`].
     pub fn finish(mut self, capture: &Capture) -> Result<Analysis> {
         let options = Options::everything();
-        let mut engine = Engine::limited(options, &MemoryLimit::none(), capture.cancellation);
+        let mut engine = Engine::new(options, &MemoryLimit::none(), capture.cancellation);
         let mut strides = Vec::new();
         let (sites, arrays) = (&self.sums.sites, &self.sums.arrays);
-        engine.found().add_rows(sites, arrays);
+        engine.found.add_rows(sites, arrays);
         let mut settled = Settled {
             sums: &mut self.sums,
             strides: &mut strides,
@@ -329,12 +326,12 @@ impl Merged {
         }
         let mut communication = engine.finish()?;
         communication.strides = strides;
-        communication.transfers = self.transfers.finish()?;
+        communication.transfers = Transfers::new(self.transfers.finish()?);
         Ok(walk.into_analysis(capture, options, communication))
     }
 }
 
-/// A source of accesses for launches that are fully known.
+/// A source of accesses for launches whose sums are known.
 struct Settled<'a> {
     sums: &'a mut Sums,
     strides: &'a mut Vec<LaunchStrides>,

@@ -5,10 +5,10 @@ use crate::error::{AnalysisError, Result};
 use std::collections::VecDeque;
 use superstep_trace::digest::mix;
 
-/// A message between machines. The rows of a bucket have to arrive in the order of `chunk` and `number`.
+/// A message between machines. The rows of a bucket must arrive in the order of `chunk` and `number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Rows of one bucket meet on one machine.
+    /// All rows of a bucket go to one machine.
     pub bucket: u32,
     pub kind: Kind,
     pub chunk: u64,
@@ -16,10 +16,8 @@ pub struct Row {
     pub bytes: Vec<u8>,
 }
 
-/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Numbers that are added up.
     Sums,
     Accesses,
     Loads,
@@ -49,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Rows as they become ready.
+/// Rows in the order in which they become ready.
 pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
 
 pub type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<Row>>;
@@ -76,10 +74,10 @@ pub(super) fn sums_of(row: &Row) -> Result<Sums> {
     serde_json::from_slice(&json).map_err(|_| unexpected("sums are malformed"))
 }
 
-/// Items held before all buckets are flushed: 24 to 48 MiB.
+/// Number of items at which all buckets are flushed: 24 to 48 MiB.
 const HELD_ITEMS: usize = 1 << 20;
 
-/// Packs `items` by bucket of their owners.
+/// Packs `items` by the bucket of their owner.
 pub(super) fn packed<T: Item + 'static>(
     kind: Kind,
     items: Sorted<T>,

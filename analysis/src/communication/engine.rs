@@ -1,4 +1,4 @@
-//! The engine: launches and host writes in, tables out.
+//! The engine, which turns launches and host writes into tables.
 
 use super::input::block::{
     Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
@@ -7,14 +7,14 @@ use super::input::record::{Record, WideAccess, WideAccesses};
 use super::output::detail::{Found, Regions};
 use super::output::kept::Kept;
 use super::output::part::{LaunchPart, WideSource};
-use super::output::strides::Run;
+use super::output::strides::{LaunchStrides, Run, StrideCounts, add, distances};
 use super::output::sums::View;
 use super::output::transfers::Transfers;
-use super::output::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use super::output::volume::{Communication, Flow, LaunchVolume, Transfer, Volume, by_kernel};
 use super::spill::file::{SpillFile, SpillFolder};
 use super::spill::limit::{Budget, MemoryLimit};
 use super::spill::sorted::Sorted;
-use super::state::exact::{self, Matching};
+use super::state::exact::Matching;
 use super::state::host::Untraced;
 use super::state::shadow::{Tag, page_of};
 use super::state::shard::{Records, Scratch, Shard};
@@ -28,23 +28,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_trace::{AllocationId, Cancellation, Launch};
 
-/// Results to keep beside the volumes.
+/// Results to keep in addition to the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Keep every transfer from CTA to CTA: 32 bytes of memory for each, at worst one for each pair of CTAs of each
-    /// pair of launches.
+    /// Whether to keep every transfer from CTA to CTA: 32 bytes of memory for each, at worst one for each pair of CTAs of
+    /// each pair of launches.
     pub transfers: bool,
-    /// Keep the distances between the addresses of communicating accesses: a quarter more memory for each byte that
-    /// kernels have written, and 24 bytes for each run of stores side by side that communicates.
+    /// Whether to keep the distances between the addresses of communicating accesses: a quarter more memory for each byte
+    /// that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
     pub strides: bool,
-    /// Keep what communicates by instruction and by allocation, and the launches' footprints: an eighth more memory for each
-    /// byte that kernels have accessed. Not where addresses are matched.
+    /// Whether to keep communication by instruction and by allocation, and the launches' footprints: an eighth more memory
+    /// for each byte that kernels have accessed. Ignored if addresses are matched.
     pub details: bool,
     pub matching: Matching,
 }
 
 impl Options {
-    /// Transfers, strides and details: what the tables and figures need.
+    /// Returns the options that the tables and figures need: transfers, strides and details.
     pub fn everything() -> Self {
         Self {
             transfers: true,
@@ -53,11 +53,15 @@ impl Options {
             matching: Matching::Bytes,
         }
     }
+
+    pub(crate) fn matches_addresses(&self) -> bool {
+        self.matching == Matching::ExactAddress
+    }
 }
 
-/// Results of an engine beside the sums of launches.
+/// Results of an engine other than the sums of launches.
 pub(crate) struct EngineEnd {
-    /// Of each launch the stored bytes that communicated.
+    /// Stored bytes that communicated, by launch.
     pub(crate) stored: Vec<u64>,
     pub(crate) found: Found,
     pub(crate) transfers: Sorted<Transfer>,
@@ -68,40 +72,37 @@ pub(crate) struct EngineEnd {
 /// Analyses communication launch by launch.
 ///
 /// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for each
-/// access group of the current launch, or for each access where a group is scattered. What a [`MemoryLimit`] has no room for
-/// goes to temporary files.
+/// access group of the current launch, or for each access of a scattered group. Data that exceeds a [`MemoryLimit`] is moved
+/// to temporary files.
 pub struct Engine {
     options: Options,
+    limit: MemoryLimit,
     budget: Budget,
     cancellation: Cancellation,
     folder: Arc<SpillFolder>,
     shards: Vec<Shard>,
     scratch: Pool<Scratch>,
     flat: Pool<Vec<Record>>,
-    spare: Spare,
+    pub(crate) spare: Spare,
     /// Records of the current launch that did not fit in memory.
     spilled: Option<SpillFile>,
     untraced: Untraced,
-    /// Nothing has written memory since the last opaque launch that may have written all of it.
+    /// Whether nothing has written memory since the last opaque launch that may have written any allocation.
     is_unknown: bool,
     regions: Regions,
-    found: Found,
+    pub(crate) found: Found,
     unwritten: Unwritten,
     launches: Vec<LaunchVolume>,
     kernel_of: Vec<u32>,
-    kernels: Vec<KernelVolume>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
+    strides: Vec<LaunchStrides>,
     kept: Kept,
 }
 
 impl Engine {
-    pub fn new(options: Options) -> Self {
-        Self::limited(options, &MemoryLimit::none(), Cancellation::default())
-    }
-
-    /// An engine with a limit to its memory; `cancellation` also ends work that does not read the capture.
-    pub fn limited(options: Options, limit: &MemoryLimit, cancellation: Cancellation) -> Self {
+    /// Creates an engine; `cancellation` also ends work that does not read the capture.
+    pub fn new(options: Options, limit: &MemoryLimit, cancellation: Cancellation) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
         Self {
@@ -118,10 +119,11 @@ impl Engine {
             unwritten: Unwritten::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
-            kernels: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            kept: Kept::new(budget.sorter_bytes, &folder, cancellation),
+            strides: Vec::new(),
+            kept: Kept::new(limit, cancellation),
+            limit: limit.clone(),
             budget,
             cancellation,
             folder,
@@ -139,7 +141,7 @@ impl Engine {
         self.set(address, end, Tag::NEVER);
     }
 
-    /// Code that is not traced ran and may have written any allocation.
+    /// Records that untraced code ran, which may have written any allocation.
     pub fn opaque_launch(&mut self) {
         if !self.is_unknown {
             let live: Vec<_> = self.regions.ranges().collect();
@@ -150,14 +152,14 @@ impl Engine {
         }
     }
 
-    /// Code that is not traced ran and may have written these bytes only.
+    /// Records that untraced code ran, which may have written only these bytes.
     pub fn opaque_wrote(&mut self, address: u64, bytes: u64) {
         let before = self.is_unknown;
         self.set(address, address.saturating_add(bytes), Tag::UNKNOWN);
         self.is_unknown = before;
     }
 
-    /// Registers allocation `id`; does not change who wrote its bytes (see [`Engine::forget`]).
+    /// Registers allocation `id`; does not change the writers of its bytes (see [`Engine::forget`]).
     pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.regions.insert(address, end, id);
@@ -168,7 +170,7 @@ impl Engine {
         self.regions.remove(address, address.saturating_add(bytes));
     }
 
-    /// The allocation that contains all of these bytes, if there is one.
+    /// Returns the allocation that contains all of these bytes, if there is one.
     pub fn allocation_of(&self, address: u64, bytes: u64) -> Option<AllocationId> {
         let end = address.saturating_add(bytes);
         self.regions.only(address, end).flatten()
@@ -197,11 +199,12 @@ impl Engine {
         }
     }
 
-    /// Whether neither the host nor a kernel, traced or not, has written any of these bytes since they were allocated.
-    /// Always false where addresses are matched.
+    /// Returns whether neither the host nor a kernel, traced or not, has written any of these bytes since they were
+    /// allocated. Always false if addresses are matched.
     pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
         let end = address.saturating_add(bytes);
-        if exact::asked(self.options) || self.untraced.parts(address, end).next().is_some() {
+        let mut untraced = self.untraced.parts(address, end);
+        if self.options.matches_addresses() || untraced.next().is_some() {
             return Ok(false);
         }
         let pages = page_of(address)..=page_of(end.saturating_sub(1));
@@ -216,8 +219,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Analyses the next launch and returns its counts. `source` provides all access groups, those of one thread in
-    /// program order. After an error the engine's results are meaningless.
+    /// Analyses the next launch and returns its counts. `source` has all access groups, those of one thread in program order.
+    /// After an error, the engine's results are meaningless.
     pub fn launch(
         &mut self,
         launch: &Launch,
@@ -227,7 +230,7 @@ impl Engine {
         let position = self.begin(launch)?;
         let (counts, blocks, wide) = self.blocks(ops, source)?;
         let (mut part, mut sources) = self.records(position, ops, blocks, &wide)?;
-        // An access across a page border counts once for a source, however many of its pages hold that source's bytes.
+        // An access across a page border counts once for a source, however many of its pages have bytes of that source.
         for (_, number, _) in &mut sources {
             *number = wide[*number as usize].first;
         }
@@ -241,7 +244,10 @@ impl Engine {
             self.kept.transfers.append(transfers)?;
         }
         if self.options.strides {
-            self.kept.strides.end_launch(position)?;
+            let next = self.limit.sorter("loads", self.cancellation);
+            let loads = std::mem::replace(&mut self.kept.loads, next);
+            let of_launch = &mut self.strides[position as usize];
+            distances(loads, |_, counts| add(&mut of_launch.loads, counts))?;
         }
         part.counted(&counts);
         self.settle(position, part);
@@ -259,27 +265,22 @@ impl Engine {
             });
         }
         self.is_unknown = false;
+        let next = self.kernel_numbers.len() as u32;
         let kernel = self.kernel_numbers.entry(launch.kernel.clone());
-        let kernel = *kernel.or_insert_with_key(|name| {
-            self.kernels.push(KernelVolume {
-                kernel: name.clone(),
-                launches: 0,
-                volume: Volume::default(),
-            });
-            self.kernels.len() as u32 - 1
-        });
-        self.kernels[kernel as usize].launches += 1;
-        self.kernel_of.push(kernel);
+        self.kernel_of.push(*kernel.or_insert(next));
         self.launches.push(LaunchVolume {
             stream: launch.stream,
             superstep: launch.launch,
             kernel: launch.kernel.clone(),
             volume: Volume::default(),
         });
+        if self.options.strides {
+            self.strides.push(LaunchStrides::default());
+        }
         Ok(position)
     }
 
-    /// Runs the shards on all records of the launch at `position`. Returns their sums and, apart, parts of accesses
+    /// Runs the shards on all records of the launch at `position`. Returns their sums, and separately the parts of accesses
     /// across page borders.
     pub(crate) fn records(
         &mut self,
@@ -288,7 +289,7 @@ impl Engine {
         blocks: Vec<Block>,
         wide: &[WideAccess],
     ) -> Result<(LaunchPart, Vec<WideSource>)> {
-        // Memory left by blocks on disk: the shards need memory for themselves.
+        // The shards need the memory that was kept from blocks on disk.
         self.spare.clear();
         self.shards_of(position, ops, &blocks, wide)?;
         recycle(blocks, &self.spare);
@@ -298,7 +299,7 @@ impl Engine {
         Ok(self.gather())
     }
 
-    /// Reads all chunks, several at a time, and cuts their groups into records.
+    /// Reads all chunks, multiple at a time, and cuts their groups into records.
     fn blocks(
         &mut self,
         ops: &SiteOps,
@@ -310,7 +311,8 @@ impl Engine {
         let mut in_memory = 0;
         let together = 8 * rayon::current_num_threads();
         for first in (0..source.chunks()).step_by(together) {
-            let (flat, spare, exact) = (&self.flat, &self.spare, exact::asked(self.options));
+            let (flat, spare) = (&self.flat, &self.spare);
+            let exact = self.options.matches_addresses();
             let read: Vec<(Counts, Vec<Block>)> = (first..source.chunks().min(first + together))
                 .into_par_iter()
                 .map(|chunk| {
@@ -343,10 +345,6 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn block(&self, records: &mut Vec<Record>) -> Block {
-        Block::of(records, &self.spare)
-    }
-
     /// Runs each shard on its records of the launch at `position`.
     fn shards_of(
         &mut self,
@@ -366,13 +364,13 @@ impl Engine {
             cancellation: self.cancellation,
         };
         let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
-        let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
+        let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
         (self.shards.par_iter_mut().enumerate())
             .with_min_len(shards_of_a_task(blocks))
             .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
             .try_for_each(|(number, shard)| {
                 let name = format!("pages-{number}");
-                let before = shard.bytes();
+                let before = shard.bytes;
                 shard.swap_in(folder, &name)?;
                 self.scratch.with(Scratch::new, |scratch| {
                     let of = Records {
@@ -384,7 +382,7 @@ impl Engine {
                     };
                     shard.launch(&view, untraced, scratch, &of)
                 })?;
-                let after = shard.bytes();
+                let after = shard.bytes;
                 pages_bytes.fetch_add(after, Ordering::Relaxed);
                 let all = pages_bytes.fetch_sub(before, Ordering::Relaxed) - before;
                 if all > self.budget.page_bytes {
@@ -426,10 +424,6 @@ impl Engine {
         }
     }
 
-    pub(crate) fn found(&mut self) -> &mut Found {
-        &mut self.found
-    }
-
     /// Collects the shards' results over the whole run.
     fn end_shards(&mut self) {
         for mut shard in self.shards.drain(..) {
@@ -441,47 +435,43 @@ impl Engine {
         }
     }
 
-    /// Results of an engine that has seen a part of the pages; its launches are not finished.
+    /// Returns the results of an engine that has analysed some of the pages; its launches are not finished.
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
         self.end_shards();
         let launches = self.launches.iter();
-        let (loads, stores) = self.kept.strides.into_sorted()?;
         Ok(EngineEnd {
             stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
             found: self.found,
             transfers: self.kept.transfers.finish()?,
-            loads,
-            stores,
+            loads: self.kept.loads.finish()?,
+            stores: self.kept.stores.finish()?,
         })
     }
 
     pub fn finish(mut self) -> Result<Communication> {
         self.end_shards();
         let Kept {
-            strides, transfers, ..
+            stores, transfers, ..
         } = self.kept;
-        let launches = match self.options.strides {
-            true => self.launches.len(),
-            false => 0,
+        let strides = &mut self.strides;
+        let count = |launch: u32, counts: &StrideCounts| {
+            add(&mut strides[launch as usize].stores, counts);
         };
-        let (strides, transfers) = rayon::join(|| strides.finish(launches), || transfers.finish());
-        let mut total = Volume::default();
-        for (launch, &kernel) in self.launches.iter().zip(&self.kernel_of) {
-            total += launch.volume;
-            self.kernels[kernel as usize].volume += launch.volume;
-        }
+        let (counted, transfers) = rayon::join(|| distances(stores, count), || transfers.finish());
+        counted?;
+        let (kernels, total) = by_kernel(&self.launches);
         self.flows.sort_unstable();
-        if !self.options.details || exact::asked(self.options) {
+        if !self.options.details || self.options.matches_addresses() {
             self.found = Found::default();
         }
         let (sites, arrays, footprints) = self.found.into_rows();
         Ok(Communication {
             launches: self.launches,
-            kernels: self.kernels,
+            kernels,
             total,
             flows: self.flows,
             transfers: Transfers::new(transfers?),
-            strides: strides?,
+            strides: self.strides,
             sites,
             arrays,
             footprints,

@@ -1,8 +1,8 @@
 //! Communication between CTAs through global memory, exact to the byte.
 //!
-//! `docs/metrics.md` defines every number. [`Engine`] takes host writes and launches in the program's order; each
-//! launch's accesses are cut into records at page borders, spread over shards by page, and each shard handles its
-//! pages alone: first the reads of all CTAs against the state before the launch, then the writes. The results do not
+//! `docs/metrics.md` defines every number. [`Engine`] receives host writes and launches in program order. Each launch's
+//! accesses are cut into records at page borders and distributed to shards by page. Each shard handles its pages
+//! independently: first the reads of all CTAs against the state before the launch, then the writes. The results do not
 //! depend on the number of threads or shards.
 
 mod engine;
@@ -21,10 +21,10 @@ pub use output::detail::{ArrayVolume, Footprint, SiteVolume};
 pub(crate) use output::part::{Sums, WidePart};
 pub use output::strides::{LaunchStrides, StrideCounts};
 pub(crate) use output::strides::{Run, add, distances};
-pub(crate) use output::transfers::TransferSorter;
 pub use output::transfers::Transfers;
+pub(crate) use output::volume::by_kernel;
 pub use output::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
-pub(crate) use spill::file::{SpillFolder, pack, unpack};
+pub(crate) use spill::file::{pack, unpack};
 pub use spill::limit::MemoryLimit;
 pub(crate) use spill::sorted::{Item, Sorted, Sorter};
 pub use state::exact::Matching;

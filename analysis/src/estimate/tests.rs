@@ -35,7 +35,7 @@ fn worked_by_hand() {
 }
 
 #[test]
-fn what_cannot_be_known_is_not_made_up() {
+fn unknown_totals_and_errors_are_none() {
     let none = estimate(&[stratum(5, &[]), stratum(2, &[1.0, 1.0])]);
     assert_eq!(
         (none.recorded, none.total, none.interval),
@@ -65,10 +65,10 @@ fn student_s_quantiles() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
-    /// Over many samples of one population the estimates scatter around the truth, by as much as they say, and their
-    /// intervals hold it nearly as often as they promise.
+    /// Over many samples of one population, the estimates scatter around the true total by their standard error, and about
+    /// 95 % of their intervals contain it.
     #[test]
-    fn the_error_is_what_it_says(
+    fn intervals_contain_the_true_total(
         values in prop::collection::vec(0u32..1000, 200..400),
         split in 50usize..150,
         percent in 15u64..60,

@@ -1,4 +1,4 @@
-//! Arrays that carry the communication.
+//! Arrays through which CTAs communicate.
 
 use super::{Source, share};
 use crate::columns;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use superstep_table::table;
 
 table! {
-    /// One array: the allocations that one line of the host's source made, or one allocation of which no line is known.
+    /// One array: the allocations that one line of the host's source made, or one allocation whose line is unknown.
     pub struct ArrayRow = "arrays": Deserialize {
         array: String = "variable's or symbol's name where it is known, else the number of the allocation";
         place: String = columns::PLACE;
@@ -35,7 +35,7 @@ struct Array<'a> {
     kernels: Vec<&'a str>,
 }
 
-/// Arrays that were accessed, those that carry most of the communication first.
+/// Returns the arrays that were accessed, those with the most received bytes first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
     let mut all = 0;
@@ -82,9 +82,9 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     rows
 }
 
-/// The variable that is allocated at `column` (from 1; 0: unknown) of a line: the first argument of a call like
+/// Returns the variable that is allocated at `column` of a line (from 1; 0 if unknown): the first argument of a call such as
 /// `cudaMalloc((void **)&d_a, bytes)`, without casts and `&`, or the assigned (`d_a = allocate(n)`) or declared (`Array
-/// d_a(n)`) variable. `None` where that is no variable or member.
+/// d_a(n)`) variable. Returns `None` if that is not a variable or member.
 pub fn variable(line: &str, column: u32) -> Option<&str> {
     let at = (column as usize).saturating_sub(1);
     let (before, rest) = line.split_at_checked(at).unwrap_or(("", line));
@@ -104,7 +104,7 @@ pub fn variable(line: &str, column: u32) -> Option<&str> {
 fn argument(call: &str) -> Option<&str> {
     let (_, arguments) = call.split_once('(')?;
     let mut rest = arguments.trim_start();
-    // A cast, with its type in one pair of parentheses.
+    // Skip casts, whose type is in one pair of parentheses.
     while let Some(cast) = rest.strip_prefix('(') {
         match cast.split_once(')') {
             Some((inner, after)) if inner.contains('*') && !inner.contains('&') => {

@@ -1,4 +1,4 @@
-//! Bounds of the numbers that are not exact in a capture of sums.
+//! Bounds of the numbers that are not exact in a run in situ.
 
 use super::Metrics;
 use crate::analyse::Analysis;
@@ -10,15 +10,15 @@ use superstep_table::table;
 use superstep_trace::{Bounds, SiteTable};
 
 table! {
-    /// One quantity of one launch that is not exact; none of a trace.
+    /// One inexact quantity of one launch; a trace has none.
     pub struct BoundRow = "bounds": Eq, Deserialize {
         stream: u32 = columns::STREAM;
         superstep: u32 = columns::SUPERSTEP;
         kernel: String = columns::KERNEL;
         kernel_symbol: String = columns::KERNEL_SYMBOL;
         quantity: String = "column of communication-by-launch";
-        at_least: u64 = "it is not less";
-        at_most: u64 = "it is not more";
+        at_least: u64 = "lower bound";
+        at_most: u64 = "upper bound";
     }
 }
 
@@ -27,7 +27,7 @@ const RECEIVED_BYTES: &str = "received_bytes";
 /// A column of [`Volume`] by its name.
 pub type Quantity = (&'static str, fn(&Volume) -> u64);
 
-/// All that may be not exact.
+/// Columns that may be inexact.
 pub const QUANTITIES: [Quantity; 11] = [
     ("communicated_loaded_bytes", |v| v.communicated_loaded_bytes),
     ("self_loaded_bytes", |v| v.self_loaded_bytes),
@@ -44,7 +44,7 @@ pub const QUANTITIES: [Quantity; 11] = [
     ("racing_bytes", |v| v.racing_bytes),
 ];
 
-/// Sum of `received_bytes` over all launches.
+/// Returns the sum of `received_bytes` over all launches.
 pub fn received_bytes(metrics: &Metrics) -> Bounds {
     let rows = metrics.bounds.iter();
     let known: BTreeMap<_, _> = rows
@@ -64,7 +64,7 @@ pub fn received_bytes(metrics: &Metrics) -> Bounds {
     sum
 }
 
-/// In the order of the host's calls.
+/// Returns the inexact quantities of the launches, in the order of the host's calls.
 pub(super) fn rows(analysis: &Analysis, sites: &SiteTable) -> Vec<BoundRow> {
     let Some(in_situ) = &analysis.in_situ else {
         return Vec::new();

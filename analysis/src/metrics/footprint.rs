@@ -1,4 +1,4 @@
-//! How much memory each launch touches, and how often.
+//! Memory that each launch touches, and how often.
 
 use super::{Source, share};
 use crate::columns;

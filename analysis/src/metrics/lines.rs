@@ -1,4 +1,4 @@
-//! Source lines that load what other CTAs and kernels have written.
+//! Source lines that load bytes written by other CTAs and kernels.
 
 use super::{Source, share};
 use crate::columns;
@@ -19,7 +19,7 @@ table! {
     }
 }
 
-/// Communicating lines, those that communicate most first.
+/// Returns the communicating lines, those that communicate most first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
     let mut lines: BTreeMap<(&str, u32, &str), (u64, u64)> = BTreeMap::new();
     let mut all = 0;

@@ -1,4 +1,4 @@
-//! Metrics: pure functions of the engine's results, one file each, with rows that CSV files hold.
+//! Metrics: pure functions of the engine's results, one file for each, which declares its table.
 
 pub mod arrays;
 pub mod bounds;
@@ -22,18 +22,18 @@ pub use thesis::{
 };
 
 use crate::analyse::Analysis;
-use crate::communication::{Communication, Transfers};
+use crate::communication::Communication;
 use crate::error::Result;
 use serde::de::DeserializeOwned;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use superstep_table::{Format, Row, Table, file, read_csv};
 use superstep_trace::{AllocationId, CtaBlocks, SiteTable};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationInfo {
-    /// Readable name: the variable's, else number and size.
+    /// Name of the variable, else number and size.
     pub name: String,
-    /// File and line of the host's call, where they are known.
+    /// File and line of the host's call, if they are known.
     pub place: String,
     pub bytes: u64,
 }
@@ -42,30 +42,30 @@ pub struct AllocationInfo {
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub communication: &'a Communication,
-    /// CTAs in x, y and z, by launch; of blocks of CTAs a row.
+    /// CTAs in x, y and z of each launch; blocks of CTAs are a row.
     pub grids: &'a [[u32; 3]],
     /// Granularity of transfer endpoints: CTAs or blocks of CTAs.
     pub cta_blocks: CtaBlocks,
-    /// Names of kernels for people, and the lines of instructions.
+    /// Readable names of kernels, and the lines of instructions.
     pub sites: &'a SiteTable,
-    /// By number.
+    /// Allocations by number.
     pub allocations: &'a [AllocationInfo],
     pub copies: &'a [UnwrittenCopy],
 }
 
-/// Copies to the host of device memory of one allocation in which not a single byte had been written.
+/// Copies of entirely unwritten device memory of one allocation to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwrittenCopy {
     pub allocation: AllocationId,
     pub copies: u64,
     pub bytes: u64,
     pub copied_bytes: u64,
-    /// Number of launches before the first of them.
+    /// Number of launches before the first copy.
     pub launches_before: u32,
 }
 
 impl<'a> Source<'a> {
-    /// Of a program without allocations.
+    /// Creates the input for a program without allocations.
     pub fn new(
         communication: &'a Communication,
         grids: &'a [[u32; 3]],
@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The place of a CTA in its grid, or of its block among the blocks.
+    /// Returns the coordinates of a CTA in its grid, or of its block among the blocks.
     pub fn coordinates(&self, launch: u32, cta: u32) -> [u32; 3] {
         let cta = self.cta_blocks.number(cta);
         let [x, y, _] = self.grid(launch).map(|extent| extent.max(1));
@@ -101,18 +101,13 @@ impl<'a> Source<'a> {
         self.grids.get(launch as usize).copied().unwrap_or([1; 3])
     }
 
-    /// Number of each launch's kernel, in the order of first launch.
+    /// Returns the number of each launch's kernel, in the order of first launch.
     pub fn kernels(&self) -> Vec<u32> {
         let kernels = &self.communication.kernels;
         let number = |name: &str| kernels.iter().position(|kernel| kernel.kernel == name);
         (self.communication.launches.iter())
             .map(|launch| number(&launch.kernel).unwrap_or(kernels.len()) as u32)
             .collect()
-    }
-
-    /// The transfers, sorted.
-    pub fn transfers(&self) -> &Transfers {
-        &self.communication.transfers
     }
 }
 
@@ -134,15 +129,15 @@ macro_rules! metrics {
                     return tables;
                 }
                 let unit = self.cta_blocks.to_string();
-                // Bytes are received by CTAs, and so are their replicas.
+                // Replication is still counted in CTAs.
                 let of_blocks = |column: &str| column != "replication";
                 tables.iter().map(|table| table.in_unit("CTAs", &unit, of_blocks)).collect()
             }
 
-            /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; `None` where they were not
-            /// written. A table that was not kept when they were is empty.
+            /// Reads the CSV files that [`crate::tables::write`] left in `folder`; returns `None` if there are none.
+            /// A table without a file is empty.
             pub fn read(folder: &Path) -> Result<Option<Self>> {
-                if !Self::are_in(folder) {
+                if !csv_file::<connectivity::ConnectivityRow>(folder).exists() {
                     return Ok(None);
                 }
                 Ok(Some(Self {
@@ -155,32 +150,24 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// Figure 6.2.
     transfer_sizes: transfer_size::TransferSizeRow,
-    /// Figure 6.3.
     degrees: degree::DegreeRow,
-    /// Figure 6.4.
     bisection: bisection::BisectionRow,
-    /// Figure 6.5.
     strides: stride::StrideRow,
-    /// Figure 6.6.
     density: density::DensityRow,
-    /// Figure 6.7.
     supersteps: superstep::SuperstepRow,
-    /// Figure 6.8.
     distances: distance::DistanceRow,
-    /// Figure 6.9.
     connectivity: connectivity::ConnectivityRow,
     patterns: pattern::PatternRow,
     scaling: scaling::ScalingRow,
     lines: lines::LineRow,
     arrays: arrays::ArrayRow,
     footprints: footprint::FootprintRow,
-    /// Empty where the capture has no times.
+    /// Empty if the capture has no times.
     timeline: timeline::TimelineRow,
     uninitialised: uninitialised::UninitialisedRow,
     opaque: opaque::OpaqueRow,
-    /// Empty where all is exact, as in a trace.
+    /// Empty if all numbers are exact, as for a trace.
     bounds: bounds::BoundRow,
 }
 
@@ -204,7 +191,7 @@ impl Metrics {
     }
 
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
-        // Each passes over all transfers, which may be many and on disk.
+        // Each of these reads all transfers, which may be many and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(
             || {
                 let degrees = || -> Result<_> {
@@ -244,21 +231,18 @@ impl Metrics {
             lines: lines::rows(source),
             arrays: arrays::rows(source),
             footprints: footprint::rows(source),
-            timeline: Vec::new(),
             uninitialised: uninitialised::rows(source),
-            opaque: Vec::new(),
-            bounds: Vec::new(),
+            ..Self::default()
         })
-    }
-
-    /// Whether the tables were written into `folder`.
-    fn are_in(folder: &Path) -> bool {
-        file(folder, connectivity::ConnectivityRow::TABLE, Format::Csv).exists()
     }
 }
 
+fn csv_file<R: Row>(folder: &Path) -> PathBuf {
+    file(folder, R::TABLE, Format::Csv)
+}
+
 fn read<R: Row + DeserializeOwned>(folder: &Path) -> Result<Vec<R>> {
-    let path = file(folder, R::TABLE, Format::Csv);
+    let path = csv_file::<R>(folder);
     match path.exists() {
         true => Ok(read_csv(&path)?),
         false => Ok(Vec::new()),
@@ -269,7 +253,7 @@ fn ctas_of(grid: &[u32; 3]) -> u64 {
     grid.iter().map(|&extent| u64::from(extent)).product()
 }
 
-/// `part` of `whole`, 0 where there is nothing.
+/// Returns `part / whole`, or 0 if `whole` is 0.
 pub fn share(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,

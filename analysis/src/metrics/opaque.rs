@@ -11,8 +11,8 @@ table! {
         kernel: String = "demangled name without parameters, where the driver tells one";
         kernel_symbol: String = columns::KERNEL_SYMBOL;
         launches: u64 ["launches"] = columns::LAUNCHES;
-        known_launches: u64 ["launches"] = "of those, launches of which it is known what they may have written";
-        timed_launches: u64 ["launches"] = "of those, launches of which the time is known";
+        known_launches: u64 ["launches"] = "of those, launches whose writes are known";
+        timed_launches: u64 ["launches"] = "of those, launches whose time is known";
         elapsed_ns: u64 ["ns"] = "time that they ran, in the traced program";
     }
 }

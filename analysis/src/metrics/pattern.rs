@@ -8,11 +8,11 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use superstep_table::table;
 
-/// Share of all pairs of sources and receivers from which on a pattern is complete.
+/// Minimum share of all pairs of sources and receivers in a complete pattern.
 const COMPLETE: f64 = 0.9;
-/// Share of the bytes between neighbours from which on a pattern is a stencil.
+/// Minimum share of the bytes between neighbours in a stencil.
 const NEIGHBOURLY: f64 = 0.9;
-/// Average replication from which on a pattern is a broadcast.
+/// Minimum average replication of a broadcast.
 const REPLICATED: f64 = 2.0;
 
 table! {
@@ -44,12 +44,12 @@ struct Sums {
     neighbour_bytes: u64,
 }
 
-/// Every pair of launches of which the second received something from the first, sorted by source and receiver.
+/// Returns each pair of launches whose second received bytes from the first, sorted by source and receiver.
 pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
     let mut rows = Vec::new();
     let mut from = None;
     let mut receivers: BTreeMap<u32, Sums> = BTreeMap::new();
-    source.transfers().each(|t| {
+    source.communication.transfers.each(|t| {
         if from != Some(t.source_launch) {
             if let Some(from) = from {
                 rows.extend(of(source, from, std::mem::take(&mut receivers)));

@@ -1,4 +1,4 @@
-//! A model of several GPUs: bytes that would cross between them, for each way to cut the grids.
+//! A model of multiple GPUs: bytes that would cross between them, for each way to cut the grids.
 
 use super::{Source, ctas_of, share};
 use crate::columns;
@@ -6,15 +6,15 @@ use crate::error::Result;
 use serde::Deserialize;
 use superstep_table::table;
 
-/// 10⁹ bytes per second that a GPU can send, and receive at the same time: NVLink 4 as in an H100 or H200.
+/// Bandwidth of a GPU's link in each direction, in 10⁹ bytes per second: NVLink 4 of an H100 or H200.
 pub const LINK_GB_PER_S: f64 = 450.0;
 
 pub const GPUS: [u64; 3] = [2, 4, 8];
 
-/// Ways to cut: by a coordinate, or the CTA numbers into blocks of equal length.
+/// Ways to cut a grid: by a coordinate, or by CTA number into blocks of equal length.
 pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
 
-/// A cut is not the best one if its largest part exceeds another cut's by this factor, however little crosses it.
+/// A cut cannot be the best one if its largest part exceeds another cut's by this factor.
 const TOLERATED: f64 = 1.25;
 
 table! {
@@ -27,34 +27,28 @@ table! {
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         imbalance: f64 = "most CTAs on one GPU over the mean";
         link_s: f64 ["s"] = "sum over launches of the busiest link's time";
-        #[serde(default = "default_link")]
         link_gb_per_s: f64 ["GB/s"] = "what a GPU's link carries in one direction";
     }
 }
 
-/// The value in tables that have no such column.
-fn default_link() -> f64 {
-    LINK_GB_PER_S
-}
-
-/// The part, of `parts`, that `at` of `extent` belongs to: blocks as even as can be.
+/// Returns which of `parts` blocks, as even as possible, `at` of `extent` belongs to.
 fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)
 }
 
-/// Every number of GPUs with every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
+/// Returns every number of GPUs with every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
 pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
     let launches = source.grids.len();
     let ways: Vec<(u64, usize)> = (GPUS.iter())
         .flat_map(|&gpus| (0..CUTS.len()).map(move |cut| (gpus, cut)))
         .collect();
-    // By way, receiving launch and GPU: bytes sent and received.
+    // Bytes sent and received, by way, receiving launch and GPU.
     let mut links: Vec<Vec<[u64; 2]>> = (ways.iter())
         .map(|(gpus, _)| vec![[0; 2]; launches * *gpus as usize])
         .collect();
     let mut crossing = vec![0; ways.len()];
     let mut all = 0;
-    // The part of eight for each cut: that of four and of two follow, since they are unions of the eighths.
+    // The part of eight for each cut. Halves and quarters are unions of eighths.
     let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
         let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);
@@ -64,7 +58,7 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
     // Transfers are sorted by source.
     let mut last = None;
     let mut from_eighths = [0; CUTS.len()];
-    source.transfers().each(|t| {
+    source.communication.transfers.each(|t| {
         all += t.bytes;
         if last.replace((t.source_launch, t.source_cta)) != Some((t.source_launch, t.source_cta)) {
             from_eighths = eighths(t.source_launch, t.source_cta);

@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 /// Choices that change what tables contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// CTAs of a third density map.
+    /// CTAs of an additional density map.
     pub density: Option<CtaWindow>,
-    /// Bandwidth of a GPU's link in one direction, in GB/s (10⁹ bytes), for the model of several GPUs.
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10⁹ bytes), for the model of multiple GPUs.
     pub link_gb_per_s: f64,
 }
 
@@ -39,18 +39,15 @@ pub struct WindowError {
 }
 
 impl CtaWindow {
-    /// Reads `FIRST-LAST` for both axes, or `FIRST-LAST:FIRST-LAST` for sources and receivers. Both ends belong to the range; a
-    /// single number is a range of one.
-    ///
-    /// # Errors
-    /// [`WindowError`] names the part that is no range.
+    /// Parses `FIRST-LAST` for both axes, or `FIRST-LAST:FIRST-LAST` for sources and receivers. Ranges include both ends; a
+    /// single number is a range of one. An error names the part that is not a range.
     pub fn parse(text: &str) -> Result<Self, WindowError> {
         let failed = |why: String| WindowError {
             text: text.to_owned(),
             why,
         };
         let number = |part: &str| -> Result<u64, WindowError> {
-            // CTA numbers have 32 bits everywhere else.
+            // CTA numbers have 32 bits.
             let part = part.trim();
             let why = || format!("`{part}` is not a number from 0 to {}", u32::MAX);
             part.parse::<u32>()

@@ -3,11 +3,11 @@
 use super::density::Axis;
 use super::*;
 use crate::communication::Transfer;
-use crate::communication::{Engine, KernelVolume, LaunchVolume, Options, Volume};
+use crate::communication::{Engine, KernelVolume, LaunchVolume, MemoryLimit, Options, Volume};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteId, StreamId};
+use superstep_trace::{AccessGroup, Cancellation, Launch, LaunchId, Op, SiteId, StreamId};
 
 const GRIDS: [[u32; 3]; 4] = [[3, 4, 2], [24, 1, 1], [5, 5, 1], [3, 4, 2]];
 const KERNELS: [&str; 4] = ["f", "g", "h", "f"];
@@ -53,7 +53,7 @@ fn any_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     })
 }
 
-/// x, y, z by counting up.
+/// Returns x, y and z by counting.
 fn place(launch: u32, cta: u32) -> [u32; 3] {
     let grid = GRIDS[launch as usize];
     let mut at = [0; 3];
@@ -69,7 +69,7 @@ fn place(launch: u32, cta: u32) -> [u32; 3] {
     at
 }
 
-/// Position among all CTAs of the grid, ordered by x, then y, then z.
+/// Returns the position among all CTAs of the grid, ordered by x, then y, then z.
 fn rank(launch: u32, cta: u32) -> u64 {
     let [gx, gy, gz] = GRIDS[launch as usize];
     let mut all: Vec<[u32; 3]> = (0..gx * gy * gz).map(|cta| place(launch, cta)).collect();
@@ -175,10 +175,11 @@ pub(super) struct Step {
     pub(super) accesses: Vec<(u32, Op, u64)>,
 }
 
-/// What the engine finds, and the grids.
+/// Returns the results of the engine, and the grids.
 pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
     let ops = SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)]);
-    let mut engine = Engine::new(Options::everything());
+    let (options, limit) = (Options::everything(), MemoryLimit::none());
+    let mut engine = Engine::new(options, &limit, Cancellation::default());
     let mut grids = Vec::new();
     for (number, step) in program.iter().enumerate() {
         let launch = Launch {
@@ -286,7 +287,7 @@ fn stencil_talks_to_its_neighbours() {
         .iter()
         .map(|r| (r.stored_bytes, r.received_bytes))
         .collect();
-    // All but the border cells of the problem's 8 × 8 … every cell of a tile lies at a tile's edge: 60 have a neighbour.
+    // Every cell of a tile is at its edge, so all of the 8 × 8 cells except the 4 corners have a neighbour tile.
     assert_eq!(volumes, [(60 * 4, 0), (60 * 4, 528), (0, 528)]);
     assert_eq!(found.distances.len(), 1);
     assert_eq!(
@@ -356,11 +357,11 @@ fn bodies_talk_to_all() {
         .map(|r| (r.stored_bytes, r.received_bytes))
         .collect();
     assert_eq!(volumes, [(128, 0), (128, 128), (128, 512), (0, 128)]);
-    // Two CTAs on each side: half of what goes from all to all crosses, nothing else does.
+    // Two CTAs are on each side, so half of the all-to-all bytes cross, and no others.
     assert_eq!(found.bisection[0].crossing_bytes, 256);
     // As published: from CTAs 0 and 1 to those above them, and from CTAs 2 and 3 to CTAs 0 and 1.
     assert_eq!(found.bisection[0].as_published_bytes, (3 + 2 + 4) * 32);
-    // Words side by side: 31 steps in what a CTA reads of all, 7 in its own.
+    // Adjacent words: 31 steps among the words that a CTA reads, 7 among its own.
     let stride = |access: &str| -> Vec<_> {
         (found.strides.iter())
             .filter(|row| row.access == access && row.distances > 0)
@@ -404,7 +405,7 @@ fn histogram_gathers() {
         (entries(&found, "out"), entries(&found, "in")),
         (vec![(2, 6)], vec![(4, 3)])
     );
-    // Every 12 bytes a counter of the same bin; counters of a CTA side by side.
+    // Counters of the same bin are 12 bytes apart; those of a CTA are adjacent.
     let used: Vec<_> = found
         .strides
         .iter()
@@ -412,7 +413,7 @@ fn histogram_gathers() {
         .collect();
     assert_eq!((used[0].bin_bytes, used[0].distances), (8, 15));
     assert_eq!((used[1].bin_bytes, used[1].distances), (4, 12));
-    // CTAs 0 to 2 lie below the cut and receive everything: CTAs 3 to 5 send across it.
+    // CTAs 0 to 2 are below the cut and receive everything; CTAs 3 to 5 send across it.
     assert_eq!(
         (found.bisection[0].cut, found.bisection[0].crossing_bytes),
         (3, 36)

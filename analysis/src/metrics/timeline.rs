@@ -17,7 +17,7 @@ table! {
     }
 }
 
-/// The launches that ended, in the order of their ends; none where the capture has no times.
+/// Returns the launches that ended, in the order of their ends; none if the capture has no times.
 pub(crate) fn rows(capture: &Capture) -> Vec<TimelineRow> {
     (capture.replay())
         .filter_map(|timed| {

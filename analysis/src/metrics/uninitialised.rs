@@ -8,7 +8,7 @@ use superstep_table::table;
 use superstep_trace::AllocationId;
 
 table! {
-    /// Bytes that the launches of one kernel loaded in one line from one array although nothing had written them.
+    /// Unwritten bytes that the launches of one kernel loaded in one line from one array.
     pub struct UninitialisedRow = "uninitialised": Eq, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;
@@ -16,19 +16,19 @@ table! {
         array: String = "variable's name where it is known, else the number of the allocation";
         place: String = columns::PLACE;
         bytes: u64 ["bytes"] = "distinct bytes that nothing had written, those of the launch with most";
-        loaded_bytes: u64 ["bytes"] = "the same over all launches, each access counts";
-        launches: u64 ["launches"] = "launches that did so; of copies their number";
+        loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches; each access counts";
+        launches: u64 ["launches"] = "number of launches that did so, or of copies";
         stream: u32 = "stream of the first of them; for copies of the launch before";
         superstep: u32 = "its number within the stream";
     }
 }
 
 impl UninitialisedRow {
-    /// In words: `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
+    /// Returns `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
     pub fn in_words(&self) -> String {
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
         let line = match self.line {
-            0 => "line not known".to_owned(),
+            0 => "unknown line".to_owned(),
             line => format!("{file}:{line}"),
         };
         let place = match self.place.as_str() {
@@ -55,14 +55,14 @@ impl UninitialisedRow {
 /// Sums of one line and array.
 #[derive(Default)]
 struct Line {
-    /// By allocation. Instructions of one line read the same bytes, perhaps; allocations of one array do not.
+    /// Bytes by allocation: instructions of one line may read the same bytes, allocations of one array differ.
     bytes: BTreeMap<AllocationId, u64>,
     loaded_bytes: u64,
     launches: u64,
     first_launch: Option<u32>,
 }
 
-/// The lines with most bytes first.
+/// Returns the lines and copies, those with the most bytes first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
     let communication = source.communication;
     let nothing = AllocationInfo::default();

@@ -1,11 +1,11 @@
-//! Density maps of chosen CTAs, worked by hand.
+//! Density maps of selected CTAs, worked out by hand.
 
 use super::density::{Axis, DensityRow};
 use super::tests::{Step, metrics_with};
 use super::{CtaWindow, Settings};
 use superstep_trace::Op;
 
-/// 1000 CTAs in a row, each sends one word to the next: the cells of a window of more CTAs than cells hold several of them.
+/// Each of 1000 CTAs in a row sends one word to the next. The window has more CTAs than cells.
 #[test]
 fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
     let ctas = 1000u32;
@@ -33,7 +33,7 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
         rows.retain(|row| row.map == "part");
         rows
     };
-    // 400 sources in 200 cells, two in each; cell k holds 300 + 2k and 301 + 2k, whose receivers are one further.
+    // 200 cells have two of 400 sources each: cell k has 300 + 2k and 301 + 2k, whose receivers are the next CTAs.
     let rows = part("300-699");
     let cells = |rows: &[DensityRow]| {
         rows.iter()
@@ -43,7 +43,7 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
     assert_eq!(cells(&rows)[..3], [(0, 0, 1), (0, 1, 1), (1, 1, 1)]);
     assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 399);
     assert_eq!((rows[0].side, rows[0].ctas), (200, 400));
-    // Sources and receivers of their own.
+    // Different sources and receivers.
     let rows = part("500-509:504-505");
     assert_eq!(cells(&rows), [(3, 0, 1), (4, 1, 1)]);
     assert_eq!(
@@ -59,7 +59,7 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
             }
         ]
     );
-    // Nothing there, or no such CTA: an empty cell says what was asked for.
+    // An empty window, or one past the last CTA, has one empty cell.
     assert_eq!(cells(&part("0-9:500-509")), [(0, 0, 0)]);
     let beyond = part("5000-5999");
     assert_eq!(

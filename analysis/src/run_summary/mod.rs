@@ -1,5 +1,5 @@
-//! The result file of a run, `run.json`: written by the harness, read by report and figures.
-//! Field names and nesting are the documented schema. Anything that was not measured is `null`, never zero.
+//! The result file of a run, `run.json`, which the harness writes and the report reads.
+//! Field names and nesting are the documented schema. A value that was not measured is `null`, never zero.
 
 mod opaque;
 mod processes;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use superstep_trace::Reproducibility;
 use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
 
-/// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
+/// Version of the schema of `run.json`; increases when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,47 +25,47 @@ pub struct RunSummary {
     /// The size preset: `tiny`, `small` or `thesis`.
     pub size: String,
     pub backend: Backend,
-    /// The device's name, as in `NVIDIA H100 PCIe` or the processor's model name.
+    /// Name of the device (`NVIDIA H100 PCIe`) or model name of the processor.
     pub device: String,
     pub started: String,
     pub finished: String,
-    /// The command line, one element an argument.
+    /// Command line, one element per argument.
     pub command: Vec<String>,
     pub host: Host,
-    /// The rule by which a read is communication.
+    /// Rule that decides whether a read communicates.
     #[serde(default)]
     pub matching: Matching,
-    /// Names of the benchmarks that the run was started for, in the suite's order.
+    /// Names of the benchmarks of the run, in the suite's order.
     #[serde(default)]
     pub planned: Vec<String>,
     /// Whether every planned benchmark was processed and the report was drawn; false for an interrupted run.
     #[serde(default)]
     pub complete: bool,
-    /// When the run was continued after an interruption, RFC 3339, UTC; empty for a run in one go.
+    /// Times at which the run was resumed after an interruption, RFC 3339, UTC.
     #[serde(default)]
     pub resumed: Vec<String>,
-    /// The benchmarks in the suite's order, failed and skipped ones included.
+    /// The benchmarks in the suite's order, including failed and skipped ones.
     pub benchmarks: Vec<BenchmarkSummary>,
 }
 
-/// The machine that a run was started on.
+/// The machine on which a run was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Model name of the processor.
+    /// Model name.
     pub cpu: String,
-    /// Logical cores that the process could use.
+    /// Number of logical cores that the process could use.
     pub cores: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It ran, and every check held.
+    /// The benchmark ran, and every check passed.
     Passed,
-    /// It did not build, did not run, or a check did not hold.
+    /// The benchmark did not build or run, or a check failed.
     #[default]
     Failed,
-    /// It was not run (interrupted, or not supported on this backend).
+    /// The benchmark was not run: the run was interrupted, or the backend is not supported.
     Skipped,
 }
 
@@ -90,68 +90,66 @@ pub struct BenchmarkSummary {
     pub failure: Option<Failure>,
     pub backend: Backend,
     pub size: String,
-    /// Every input file that it read, with its hash and where it came from.
+    /// Every input file, with its hash and origin.
     pub inputs: Vec<InputRecord>,
     pub launches: Option<u64>,
     /// CTAs, summed over all launches.
     pub ctas: Option<u64>,
-    /// Accesses, each thread's counted once.
+    /// Number of accesses, counted for each thread.
     pub threads: Option<ThreadCounts>,
     pub bytes: Option<ByteCounts>,
-    /// The same by kernel, in the order of first launch.
+    /// Counts by kernel, in the order of first launch.
     pub kernels: Vec<KernelSummary>,
     /// Digest over all launches, hexadecimal.
     pub digest: Option<String>,
-    /// Whether the program's accesses are the same in every run; only then is the digest compared.
+    /// Whether the program's accesses are the same in every run; the digest is compared only then.
     pub deterministic: bool,
-    /// Properties that all runs share; `null` in results from before there was more than `deterministic`.
+    /// Properties that all runs share; `null` for a benchmark that was not run.
     pub same: Option<Reproducibility>,
     /// Size of the capture folder, in bytes.
     pub capture_bytes: Option<u64>,
     /// Durations; medians when the runs were repeated.
     pub seconds: Seconds,
-    /// How the durations vary; `null` when each run was made once.
+    /// Variation of the durations; `null` without repeated runs.
     pub repeats: Option<Repeats>,
-    /// Failures of earlier attempts, in order, when the benchmark was tried again; empty when the first attempt counts.
+    /// Failures of earlier attempts, in order.
     pub earlier_attempts: Vec<Failure>,
-    /// SHA-256 of what ran (executables, arguments, inputs, environment); a resumed run keeps a result only while it is the same.
+    /// SHA-256 of executables, arguments, inputs and environment; a resumed run keeps a result only if it is unchanged.
     pub ran: Option<String>,
-    /// Every check that was made, in order.
+    /// Checks in the order in which they were made.
     pub verification: Vec<Check>,
-    /// Communication between CTAs over the whole program.
     pub communication: Option<CommunicationSummary>,
-    /// The part that was recorded. With a selection the capture is *partial*: all counts above are those of the recorded
-    /// part alone.
+    /// Extent of a *partial* capture, which was made with a selection. The counts above are those of the recorded part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionSummary>,
-    /// Whether accesses were added up while kernels ran, in place of a trace. Then there is no digest.
+    /// Whether the run was in situ; then there is no digest.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_situ: bool,
-    /// In situ: what transfers, degrees and all that follows from them are between; absent where that is CTAs.
+    /// Granularity of transfers, degrees and derived metrics of a run in situ; absent for single CTAs.
     #[serde(skip_serializing_if = "CtaBlocks::are_ctas")]
     pub cta_blocks: CtaBlocks,
-    /// Time and resources of each kernel, untraced and traced.
+    /// Times and resources of each kernel, untraced and traced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_times: Vec<KernelTime>,
     /// Launches of code that Superstep did not build, in the untraced run; absent where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<OpaqueSummary>,
-    /// Which process this is, of a program of which several launched kernels.
+    /// The process of these results, if multiple processes of the program launched kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessSummary>,
-    /// Results of each process, where several launched kernels; the numbers above are their sums.
+    /// Results of each process, if multiple ones launched kernels; the numbers above are their sums.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<BenchmarkSummary>,
 }
 
 impl BenchmarkSummary {
-    /// Why the result was not compared with the golden one.
+    /// Returns the reason why the result was not compared with the golden one.
     pub fn not_compared(&self) -> Option<NotCompared> {
         let mut checks = self.verification.iter();
         checks.find_map(|check| check.not_compared)
     }
 
-    /// Properties that all runs of the program share.
+    /// Returns the properties that all runs of the program share.
     pub fn same(&self) -> Reproducibility {
         self.same.unwrap_or(if self.deterministic {
             Reproducibility::Digests
@@ -165,21 +163,21 @@ impl BenchmarkSummary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelectionSummary {
     pub selection: Selection,
-    /// Launches of the program, in the scope, and recorded.
+    /// Number of launches.
     pub launches: Part,
-    /// CTAs of all launches, in the scope, and recorded.
+    /// Number of CTAs of all launches.
     pub ctas: Part,
-    /// Without a sample 1, otherwise units in the scope over units recorded: launches or CTAs.
+    /// Launches or CTAs in the scope over those recorded; 1 without a sample.
     pub scale_factor: f64,
     /// Totals over the scope, estimated from the sample; empty without a sample.
     pub estimates: Vec<EstimatedTotal>,
-    /// Why there are none, although there is a sample.
+    /// Reason why a sample has no estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_estimates: Option<String>,
 }
 
 impl SelectionSummary {
-    /// "partial: 2 of 10 launches, 37 of 18490 CTAs recorded", as everything says it that shows such a result.
+    /// Returns a text such as "partial: 2 of 10 launches, 37 of 18490 CTAs recorded".
     pub fn in_words(&self) -> String {
         let part = |part: Part, what: &str| {
             let recorded = format!("{} of {} {what}", part.recorded, part.program);
@@ -201,7 +199,7 @@ pub struct Part {
     pub recorded: u64,
 }
 
-added_up!(Part: program, scope, recorded);
+add_assign!(Part: program, scope, recorded);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
@@ -217,11 +215,10 @@ pub struct EstimatedTotal {
 pub struct KernelTime {
     pub name: String,
     pub launches: u64,
-    /// Time of all launches, untraced.
+    /// Time of all launches in the untraced run.
     pub native_ns: u64,
-    /// Time of all launches, traced.
     pub traced_ns: u64,
-    /// Resources on a multiprocessor, untraced; only on a GPU.
+    /// Resources on a multiprocessor in the untraced run; only on a GPU.
     pub native: Option<KernelResources>,
     pub traced: Option<KernelResources>,
 }
@@ -236,7 +233,7 @@ pub struct InputRecord {
     pub origin: String,
 }
 
-/// Thread accesses by class. An atomic is neither a load nor a store here.
+/// Numbers of thread accesses by class. An atomic is neither a load nor a store here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCounts {
     pub loads: u64,
@@ -244,7 +241,7 @@ pub struct ThreadCounts {
     pub atomics: u64,
 }
 
-/// Bytes of thread accesses by class; each access counts its whole width. An atomic counts its width once.
+/// Bytes of thread accesses by class; each access, atomics included, counts its width once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteCounts {
     pub loaded: u64,
@@ -252,11 +249,11 @@ pub struct ByteCounts {
     pub atomic: u64,
 }
 
-added_up!(ThreadCounts: loads, stores, atomics);
-added_up!(ByteCounts: loaded, stored, atomic);
+add_assign!(ThreadCounts: loads, stores, atomics);
+add_assign!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
-    /// Bytes loaded and stored, atomics in both. Saturates: a damaged `run.json` can hold any numbers.
+    /// Returns the bytes loaded and stored, atomics in both. Saturates: a damaged `run.json` can have any numbers.
     pub fn with_atomics(&self) -> [u64; 2] {
         [self.loaded, self.stored].map(|bytes| bytes.saturating_add(self.atomic))
     }
@@ -267,7 +264,6 @@ pub struct KernelSummary {
     /// Demangled name without parameters.
     pub name: String,
     pub launches: u64,
-    /// CTAs, summed over those launches.
     pub ctas: u64,
     pub loads: u64,
     pub stores: u64,
@@ -275,31 +271,30 @@ pub struct KernelSummary {
     pub bytes: ByteCounts,
 }
 
-/// Wall-clock durations in seconds; `null` where that was not done or did not tell.
+/// Wall-clock durations in seconds; `null` where not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seconds {
     pub native: Option<f64>,
     pub traced: Option<f64>,
-    /// The whole program with the counting probe.
+    /// Duration of the counting run.
     pub counted: Option<f64>,
     pub native_kernel: Option<f64>,
     pub traced_kernel: Option<f64>,
-    /// The analysis of the capture, with the tables that it writes.
+    /// Duration of the analysis, including writing its tables.
     pub analysis: Option<f64>,
 }
 
-/// Smallest, middle and largest of repeated measurements.
+/// Minimum, median and maximum of repeated measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub min: f64,
-    /// The middle one; the mean of the two middle ones of an even number.
     pub median: f64,
     pub max: f64,
 }
 
 impl Spread {
-    /// Of `values`; `None` when there is none.
+    /// Returns the spread of `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -314,11 +309,11 @@ impl Spread {
     }
 }
 
-/// How the durations of repeated runs vary, in seconds.
+/// Variation of the durations of repeated runs, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Repeats {
-    /// How often each of the untraced and the traced run was made.
+    /// Number of untraced runs, and of traced runs.
     pub count: u32,
     pub native: Option<Spread>,
     pub traced: Option<Spread>,
@@ -330,26 +325,25 @@ pub struct Repeats {
 pub struct Check {
     /// Stable name of the check, as in `output-equal` or `counts-equal`.
     pub check: String,
-    /// Whether it held; `false` also where nothing was compared.
+    /// Whether the check passed; `false` also where nothing was compared.
     pub ok: bool,
     /// The numbers or the first difference.
     pub detail: String,
-    /// It held, but the detail may point to a bug in the program.
+    /// Whether the check passed, but its detail may point to a bug in the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
-    /// Why nothing was compared; then the check has neither held nor failed.
+    /// Reason why nothing was compared; then the check has neither passed nor failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
 }
 
 impl Check {
-    /// Whether it was made and did not hold.
     pub fn failed(&self) -> bool {
         !self.ok && self.not_compared.is_none()
     }
 }
 
-/// Why a result was not compared with the golden one.
+/// Reason why a result was not compared with the golden one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotCompared {
@@ -377,11 +371,11 @@ impl std::fmt::Display for NotCompared {
 pub struct CommunicationSummary {
     /// Bytes of all stores and atomics, every access counted.
     pub stored_bytes: u64,
-    /// Those of them that another CTA or kernel read in a later launch, each counted once.
+    /// Stored bytes that another CTA or kernel read in a later launch, each counted once.
     pub communicated_bytes: u64,
     /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
     pub share: f64,
-    /// Bounds of `communicated_bytes`, where that is not exact.
+    /// Bounds of `communicated_bytes`, if it is not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicated_bytes_between: Option<Bounds>,
 }
@@ -402,13 +396,13 @@ impl CommunicationSummary {
         self.communicated_bytes_between = (!between.is_exact()).then_some(between);
     }
 
-    /// Bounds of `communicated_bytes`; equal where it is exact.
+    /// Returns the bounds of `communicated_bytes`, which are equal if it is exact.
     pub fn communicated_between(&self) -> Bounds {
         let exactly = Bounds::exactly(self.communicated_bytes);
         self.communicated_bytes_between.unwrap_or(exactly)
     }
 
-    /// The communicated bytes as `show` writes them, or their bounds.
+    /// Formats the communicated bytes, or their bounds, by `show`.
     pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.communicated_bytes),
@@ -420,7 +414,7 @@ impl CommunicationSummary {
         }
     }
 
-    /// The share as `show` writes it, or its bounds.
+    /// Formats the share, or its bounds, by `show`.
     pub fn share_in_words(&self, show: impl Fn(f64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.share),
@@ -429,7 +423,7 @@ impl CommunicationSummary {
     }
 }
 
-/// A number as `show` writes it, or its bounds: `1,234–1,300`.
+/// Formats a number, or its bounds (`1,234–1,300`), by `show`.
 pub fn in_words(between: Bounds, show: impl Fn(u64) -> String) -> String {
     match between.is_exact() {
         true => show(between.least),

@@ -8,11 +8,11 @@ use superstep_trace::{Summary, display_name};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpaqueSummary {
     pub launches: u64,
-    /// Time of those of which it is known.
+    /// Sum of the known times.
     pub ns: u64,
     /// `ns` over the time of all launches; `None` where no time is known.
     pub share: Option<f64>,
-    /// By kernel, in the order of first launch.
+    /// Kernels in the order of first launch.
     pub kernels: Vec<OpaqueKernel>,
 }
 
@@ -24,7 +24,7 @@ pub struct OpaqueKernel {
 }
 
 impl OpaqueSummary {
-    /// Of an untraced run; `None` where it had no such launches.
+    /// Summarises an untraced run; returns `None` if it had no such launches.
     pub fn of(summary: &Summary) -> Option<Self> {
         let kernels = summary.opaque.iter().map(|kernel| OpaqueKernel {
             name: display_name(&kernel.name),

@@ -1,4 +1,4 @@
-//! Results of programs of which several processes launched kernels.
+//! Results of programs with multiple processes that launched kernels.
 
 use super::{BenchmarkSummary, RunSummary};
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use superstep_trace::Process;
 pub struct ProcessSummary {
     #[serde(flatten)]
     pub process: Process,
-    /// Path of its executable.
+    /// Path of the executable.
     pub program: String,
-    /// Its arguments, without the program's own name.
+    /// Arguments, without the program's name.
     pub arguments: Vec<String>,
 }
 
 impl RunSummary {
-    /// The summary with an entry for each process after that of its program.
+    /// Returns the summary with an entry for each process after that of its program.
     #[must_use]
     pub fn by_process(&self) -> Self {
         let with_processes = |benchmark: &BenchmarkSummary| {

@@ -5,7 +5,7 @@ use crate::counts::Counts;
 use superstep_trace::{AccessGroup, Op};
 
 #[test]
-fn widths_of_a_kernel_add_up() {
+fn widths_of_a_kernel_sum_to_its_accesses() {
     let mut counts = Counts::default();
     for (width_bytes, mask) in [(4, u32::MAX), (4, 0xffff), (16, 0xff), (12, 0xff)] {
         let group = AccessGroup {

@@ -12,10 +12,10 @@ pub(crate) const UNIT: &str = "unit";
 
 /// Columns that one or more tables share. Implemented by [`table!`](crate::table).
 pub trait Columns {
-    /// Name, type, unit and meaning of each column.
+    /// Returns the name, type, unit and meaning of each column.
     fn fields() -> Vec<Field>;
 
-    /// One array for each column.
+    /// Returns one array for each column.
     fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
     where
         Self: 'a;
@@ -23,12 +23,12 @@ pub trait Columns {
 
 /// A row of a table. Implemented by [`table!`](crate::table).
 pub trait Row: Columns + Sized {
-    /// File name without extension.
+    /// Name of the table, and of its files without extension.
     const TABLE: &'static str;
     /// Meaning of a row.
     const MEANING: &'static str;
 
-    /// The table's columns, name and meaning.
+    /// Returns the table's columns, with its name and meaning as metadata.
     fn schema() -> SchemaRef {
         let metadata = [(TABLE, Self::TABLE), (MEANING, Self::MEANING.trim())];
         Arc::new(Schema::new_with_metadata(Self::fields(), owned(metadata)))
@@ -43,7 +43,7 @@ pub trait Row: Columns + Sized {
     }
 }
 
-/// A column's declaration; `name` may be a raw identifier.
+/// Declares a column; `name` may be a raw identifier.
 pub fn field<V: Value>(name: &str, unit: &str, meaning: &str) -> Field {
     let name = name.trim_start_matches("r#");
     Field::new(name, V::TYPE, V::IS_OPTIONAL)
@@ -66,9 +66,9 @@ fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String, String> {
 /// }
 /// ```
 ///
-/// The comment is the meaning of a row. Traits after the table's name are derived beside `Clone`, `Debug`, `Default` and `PartialEq`.
-/// A column has a type that is a [`Value`], a unit (none for names and for counts) and a meaning. A field without a meaning is a
-/// group of columns: a type declared in the same way, without a table's name.
+/// The doc comment gives the meaning of a row. Traits after the table's name are derived in addition to `Clone`, `Debug`,
+/// `Default` and `PartialEq`. A column has a type that implements [`Value`], a unit (none for names and counts) and a meaning.
+/// A field without a meaning is a group of columns, whose type is declared in the same way but without a table name.
 #[macro_export]
 macro_rules! table {
     ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident = $table:literal $(: $($derived:path),+)? { $($fields:tt)* }) => {

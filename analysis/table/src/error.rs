@@ -1,4 +1,4 @@
-//! The error of this library.
+//! The error type of this crate.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// An error at `path`, for `map_err`.
+    /// Returns a function for `map_err` that creates an error at `path`.
     pub fn at<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         action: &'static str,
         path: impl Into<PathBuf>,

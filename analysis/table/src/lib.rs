@@ -1,7 +1,7 @@
 //! Tables that are declared once and written as CSV, JSON and Parquet.
 //!
-//! [`table!`] declares a row's type together with the table's name and, for each column, type, unit
-//! and meaning. Rows become a [`Table`], an Arrow record batch whose metadata holds all of that.
+//! [`table!`] declares the type of a row together with the table's name and each column's type, unit
+//! and meaning. Rows become a [`Table`], an Arrow record batch with this declaration as metadata.
 
 mod declare;
 mod error;

@@ -1,4 +1,4 @@
-//! How tables are written as Parquet.
+//! Tables as Parquet.
 
 use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnPath;
 use crate::staged::Staged;
 use crate::table::{Column, columns};
 
-/// Compressed with zstd; the columns' meanings are key-value metadata.
+/// Creates a writer that compresses with zstd and stores the columns' meanings as key-value metadata.
 pub(crate) fn writer(
     file: Staged,
     schema: &SchemaRef,
@@ -23,7 +23,7 @@ pub(crate) fn writer(
         .set_created_by(concat!("superstep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_key_value_metadata(Some(meanings.collect()));
-    // Addresses and offsets hardly repeat, but their differences are small.
+    // Addresses and offsets rarely repeat, but their differences are small.
     let large = schema.fields().iter();
     for field in large.filter(|field| *field.data_type() == DataType::UInt64) {
         let path = ColumnPath::from(field.name().as_str());

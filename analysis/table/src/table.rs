@@ -20,7 +20,7 @@ pub struct Table {
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
     pub name: &'a str,
-    /// Empty for names and for counts.
+    /// Empty for names and counts.
     pub unit: &'a str,
     pub meaning: &'a str,
     pub is_number: bool,
@@ -46,7 +46,7 @@ impl Table {
         }
     }
 
-    /// The table with one more column in front.
+    /// Returns the table with one more column in front.
     pub fn after<V: Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
         let own = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
@@ -60,7 +60,7 @@ impl Table {
         }
     }
 
-    /// The table with `unit` in place of `from` in the columns whose names are `chosen`.
+    /// Returns the table with `unit` in place of `from` in the columns whose names `chosen` accepts.
     #[must_use]
     pub fn in_unit(&self, from: &str, unit: &str, chosen: impl Fn(&str) -> bool) -> Self {
         let own = self.batch.schema();
@@ -79,12 +79,12 @@ impl Table {
         }
     }
 
-    /// File name without extension.
+    /// Returns the table's name, which is also that of its files without extension.
     pub fn name(&self) -> &str {
         text(self.batch.schema_ref().metadata(), TABLE)
     }
 
-    /// Meaning of a row.
+    /// Returns the meaning of a row.
     pub fn meaning(&self) -> &str {
         text(self.batch.schema_ref().metadata(), MEANING)
     }
@@ -101,20 +101,20 @@ impl Table {
         columns(self.batch.schema_ref())
     }
 
-    /// A row as text, as in CSV; `None` for an empty cell. Panics if there is no such row.
+    /// Returns the cells of a row as in CSV, `None` for an empty one. Panics if there is no such row.
     pub fn texts(&self, row: usize) -> Vec<Option<String>> {
         let arrays = self.batch.columns().iter();
         arrays.map(|array| cell(array.as_ref(), row)).collect()
     }
 
-    /// One cell as text; `None` if it is empty. Panics if there is no such row or column.
+    /// Returns a cell as in CSV, `None` if it is empty. Panics if there is no such row or column.
     pub fn text(&self, row: usize, column: &str) -> Option<String> {
         let array = self.batch.column_by_name(column);
         let array = array.unwrap_or_else(|| panic!("{} has no column {column}", self.name()));
         cell(array.as_ref(), row)
     }
 
-    /// Writes the table to `path`; on an error there is no file.
+    /// Writes the table to `path`; leaves no file after an error.
     pub fn write(&self, format: Format, path: &Path) -> Result<()> {
         let mut writer = Writer::create(format, path, self.batch.schema_ref())?;
         writer.write(&self.batch)?;
@@ -140,16 +140,15 @@ impl<R: Row> FromIterator<R> for Table {
 fn cell(array: &dyn Array, row: usize) -> Option<String> {
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(array, &options).expect("no column is nested");
-    let is_there = array.is_valid(row);
-    is_there.then(|| formatter.value(row).to_string())
+    (array.is_valid(row)).then(|| formatter.value(row).to_string())
 }
 
-/// `<folder>/<table>.<extension>`.
+/// Returns `<folder>/<table>.<extension>`.
 pub fn file(folder: &Path, table: &str, format: Format) -> PathBuf {
     folder.join(format!("{table}.{}", format.extension()))
 }
 
-/// Reads rows from a CSV file by the names of its columns.
+/// Reads the rows of a CSV file by column name.
 pub fn read_csv<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
     let rows: Result<_, csv::Error> = csv::Reader::from_reader(file).into_deserialize().collect();

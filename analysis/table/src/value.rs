@@ -4,12 +4,12 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array
 use arrow_schema::DataType;
 use std::sync::Arc;
 
-/// A cell's type.
+/// A type that cells can have.
 pub trait Value {
     const TYPE: DataType;
     const IS_OPTIONAL: bool = false;
 
-    /// The array of a column.
+    /// Returns a column of these values.
     fn array<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef
     where
         Self: 'a;

@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 /// Version of the tables' columns, in JSON files.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Rows that [`Rows`] writes together.
+/// Number of rows that [`Rows`] writes at once.
 const BATCH_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet, compressed with zstd; the columns' meanings are key-value metadata.
     Parquet,
-    /// A header line, then one line a row; an absent number is an empty field.
+    /// A header line, then one line per row; an absent number is an empty field.
     Csv,
-    /// `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`, one line a row.
+    /// `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`, one line per row.
     Json,
 }
 
@@ -56,7 +56,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens `path`, which appears when it is complete; creates its folder.
+    /// Creates the folder, and a file that appears at `path` once it is complete.
     pub fn create(format: Format, path: &Path, schema: &SchemaRef) -> Result<Self> {
         let mut file = Staged::create(path)?;
         let sink = match format {
@@ -74,7 +74,7 @@ impl Writer {
             sink,
             path: path.to_owned(),
         };
-        // CSV's header comes with the first batch.
+        // The header of a CSV file is written with the first batch.
         writer.write(&RecordBatch::new_empty(schema.clone()))?;
         Ok(writer)
     }
@@ -116,7 +116,7 @@ fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
     )
 }
 
-/// The rows after [`json_head`], and the end.
+/// Format of the rows that follow [`json_head`], and of the end.
 #[derive(Debug, Default)]
 struct JsonRows;
 
@@ -154,12 +154,6 @@ impl<R: Row> Rows<R> {
         Ok(())
     }
 
-    /// Appends a batch of rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.flush()?;
-        self.writer.write(batch)
-    }
-
     fn flush(&mut self) -> Result<()> {
         if !self.rows.is_empty() {
             let batch = R::batch(&self.rows);
@@ -176,7 +170,7 @@ impl<R: Row> Rows<R> {
     }
 }
 
-/// Writes all of `rows` as `<folder>/<table>` and returns the file; on an error there is no file.
+/// Writes `rows` to `<folder>/<table>.<extension>` and returns that path; leaves no file after an error.
 pub fn write_rows<R: Row>(
     format: Format,
     folder: &Path,

@@ -40,7 +40,7 @@ fn rows() -> [ProgramRow; 2] {
 }
 
 #[test]
-fn a_table_knows_its_declaration() {
+fn a_table_has_its_declaration_as_metadata() {
     let table = Table::of(&rows());
     assert_eq!(table.name(), "programs");
     assert_eq!(table.meaning(), "One program. In the order of the run.");
@@ -89,7 +89,7 @@ fn csv_has_a_header_even_without_rows() {
 }
 
 #[test]
-fn json_says_what_the_columns_mean() {
+fn json_has_the_meanings_of_columns() {
     let folder = tempfile::tempdir().unwrap();
     for rows in [&rows()[..], &[]] {
         let files = Table::of(rows).write_into(folder.path(), &[Format::Json]);
@@ -146,7 +146,7 @@ fn parquet_has_the_declared_types_and_the_meanings() {
 }
 
 #[test]
-fn a_file_that_is_given_up_leaves_nothing() {
+fn an_unfinished_file_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut table = Rows::create(Format::Json, folder.path()).unwrap();
     rows().into_iter().for_each(|row| table.push(row).unwrap());

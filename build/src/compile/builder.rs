@@ -1,4 +1,4 @@
-//! Builds programs: all stages in their order, translation units and probes in parallel.
+//! Builds programs: runs all stages in order, translation units and probes in parallel.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -22,9 +22,9 @@ pub struct BuildOptions {
     pub gpu_archs: Vec<u32>,
     /// Refuse a program with an access whose address space is not proven.
     pub strict: bool,
-    /// Let inline PTX pass whose accesses cannot be read from its text; what it accesses is not traced.
+    /// Accept inline PTX whose accesses cannot be read from its text; they are not traced.
     pub allow_opaque_asm: bool,
-    /// Write down how nvcc builds the program, as the reference for the native build (CUDA backend).
+    /// Write a file with nvcc's commands for the program, as the reference for the native build (CUDA backend).
     pub reference: bool,
     pub protocol: Protocol,
     pub first_module: usize,
@@ -49,25 +49,20 @@ impl BuildOptions {
         self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
     }
 
-    /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. All compute the same. The
-    /// highest has masked loads and stores, without which conditions make loops over threads slow.
-    pub(crate) fn cpu_flags(&self) -> Option<&'static str> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let has_masks = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512cd")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            let is_wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            Some(match (has_masks, is_wide) {
-                (true, true) => "-march=x86-64-v4",
-                (false, true) => "-march=x86-64-v3",
-                _ => "-march=x86-64-v2",
-            })
+    /// Returns the code generation flag for this machine's processor: one of three levels, so that machines can share caches. Results do
+    /// not depend on it. The highest level has masked loads and stores, without which conditions make loops over threads slow.
+    pub(crate) fn cpu_flag(&self) -> &'static str {
+        let has_masks = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        let is_wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        match (has_masks, is_wide) {
+            (true, true) => "-march=x86-64-v4",
+            (false, true) => "-march=x86-64-v3",
+            _ => "-march=x86-64-v2",
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        None
     }
 }
 
@@ -84,7 +79,7 @@ pub struct Executables {
 
 pub(crate) struct CompiledModules<'a> {
     pub(crate) modules: Vec<Module>,
-    /// Empty where the program's own build system built it.
+    /// Empty if the program's own build system built it.
     pub(crate) embedded: Vec<EmbeddedDeviceCode<'a>>,
 }
 
@@ -122,7 +117,7 @@ impl Builder {
         self
     }
 
-    /// The commands that a dry build would have run, in order, each once.
+    /// Returns the commands that a dry build would have run, in order and without duplicates.
     pub fn commands(&self) -> Vec<String> {
         let commands = self.runner.dry_run.as_ref();
         commands
@@ -233,7 +228,7 @@ impl Builder {
         Ok(CompiledModules { modules, embedded })
     }
 
-    /// Builds the executable, and calls `make` with whether as many CTAs must be resident as without a probe.
+    /// Builds the executable, and calls `make` with true if as many CTAs must be resident as without a probe.
     pub(crate) fn with_executable<T: Send>(
         &self,
         program: &Program,
@@ -246,7 +241,7 @@ impl Builder {
             return Ok((executable?, made));
         }
         let executable = self.executable(program, parts)?;
-        // A command starts the others.
+        // The first file may start or load the others.
         let built = (program.units.iter()).filter(|_| program.is_built());
         let mut all = built.map(|unit| program.folder.join(&unit.file));
         let asks = all.try_fold(asks_for_residency(&executable)?, |asks, file| {

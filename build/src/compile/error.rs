@@ -1,8 +1,8 @@
-//! Why a program was not built.
+//! Errors of building.
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, IoError};
 
 pub(crate) type Result<T, E = BuildError> = std::result::Result<T, E>;
 
@@ -27,7 +27,7 @@ pub enum BuildError {
     #[error("failed to find {what}: {reason}")]
     Installation {
         what: String,
-        /// With a hint.
+        /// Includes a hint.
         reason: String,
     },
     #[error("failed to read {}: {source}; check the path in the manifest", path.display())]
@@ -35,12 +35,8 @@ pub enum BuildError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("failed to {action} {}: {source}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(IoError),
     #[error("failed to build {subject}: {reason}")]
     Unsupported { subject: String, reason: String },
     #[error("the build was interrupted")]
@@ -48,7 +44,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// `reason` has a hint.
+    /// `reason` includes a hint.
     pub(crate) fn unsupported(subject: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Unsupported {
             subject: subject.into(),
@@ -77,12 +73,8 @@ impl BuildError {
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
+        let at = IoError::at(action, path);
+        move |source| Self::Io(at(source))
     }
 }
 
@@ -93,7 +85,7 @@ impl From<BuildError> for Failure {
             | BuildError::Source { .. }
             | BuildError::Unsupported { .. } => FailureKind::Build,
             BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
-            BuildError::Io { .. } => FailureKind::Internal,
+            BuildError::Io(_) => FailureKind::Internal,
             BuildError::Interrupted => FailureKind::Interrupted,
         };
         Failure::new(kind, error.to_string())
@@ -102,7 +94,7 @@ impl From<BuildError> for Failure {
 
 fn indent(output: &str) -> String {
     const LINES: usize = 30;
-    // A compiler's first error is the telling one, so that the beginning is kept.
+    // A compiler's first error is usually the relevant one, so the beginning is kept.
     let mut lines = output.lines();
     let mut text: String = (lines.by_ref().take(LINES))
         .map(|line| format!("  {line}\n"))

@@ -1,4 +1,4 @@
-//! From CUDA sources to executables and what they load, in stages that are each cached by content.
+//! Compiles CUDA sources to executables and the modules that they load, in stages that are each cached by content.
 //!
 //! ```text
 //! X.cu ─ clang ─ device IR ─┬─ host object ─ link ─ executable ─┬─ start
@@ -7,10 +7,10 @@
 //!                                          └─ clang ─ shared object                    CPU
 //! ```
 //!
-//! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
-//! site has the same number everywhere. [`steps`] runs commands and caches their results, [`source`] knows dialects of CUDA,
-//! `unit` the stages of a translation unit and of its device code, `device` those of GPUs, `object` puts device code into host
-//! objects, `link` makes executables of them and lists what they load. [`Builder`] has the order.
+//! One device IR serves both backends and all probes. It is compiled once, for the lowest requested architecture, so that a site has the
+//! same number everywhere. [`steps`] runs commands and caches their results, [`source`] handles dialects of CUDA, `unit` has the stages of
+//! a translation unit and its device code, `device` those for GPUs. `object` embeds device code in host objects; `link` links them and
+//! lists the modules to load. [`Builder`] runs the stages in order.
 
 mod builder;
 mod device;
@@ -54,7 +54,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of a benchmark whose own folder in the source tree is `folder`.
+    /// Returns the program of a benchmark whose folder in the source tree is `folder`.
     pub fn of_benchmark(benchmark: &Benchmark, folder: &std::path::Path) -> Self {
         Self {
             name: benchmark.name.clone(),

@@ -1,11 +1,10 @@
-//! Builds a program with a probe that a user defined.
+//! Builds a program with a user-defined probe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe};
 
-use crate::compile::builder::CompiledModules;
 use crate::compile::device::support::DEVICE_PASSES;
 use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, Subject};
 use crate::compile::unit::{FRONT_END_ONLY, Inserted};
@@ -21,36 +20,24 @@ pub struct ProbedExecutables {
 impl Builder {
     pub fn build_probed(&self, program: &Program, probe: &Definition) -> Result<ProbedExecutables> {
         let parts = self.parts(program)?;
-        let (native, probed) = rayon::join(
-            || self.with_probe(program, &parts, None),
-            || self.with_probe(program, &parts, Some(probe)),
-        );
+        let native = || self.variant(program, &parts, &self.nothing()?, None);
+        let probed = || {
+            let spec = serde_json::to_vec(&probe.spec).expect("a specification is plain data");
+            let inserted = Inserted {
+                probe: Probe::Defined,
+                spec: Some(self.runner.text_file("probe.json", &spec)?),
+                handler: Some(self.defined_handler(probe)?),
+                ..self.nothing()?
+            };
+            let host = probe.host.as_deref();
+            let host = host.map(|file| self.host_hooks(probe, file));
+            self.variant(program, &parts, &inserted, host.transpose()?)
+        };
+        let (native, probed) = rayon::join(native, probed);
         Ok(ProbedExecutables {
             native: native?,
             probed: probed?,
         })
-    }
-
-    fn with_probe(
-        &self,
-        program: &Program,
-        parts: &CompiledModules<'_>,
-        probe: Option<&Definition>,
-    ) -> Result<PathBuf> {
-        let nothing = self.nothing()?;
-        let Some(probe) = probe else {
-            return self.variant(program, parts, &nothing, None);
-        };
-        let spec = serde_json::to_vec(&probe.spec).expect("a specification is plain data");
-        let inserted = Inserted {
-            probe: Probe::Defined,
-            spec: Some(self.runner.text_file("probe.json", &spec)?),
-            handler: Some(self.defined_handler(probe)?),
-            ..nothing
-        };
-        let host = probe.host.as_deref();
-        let host = host.map(|file| self.host_hooks(probe, file));
-        self.variant(program, parts, &inserted, host.transpose()?)
     }
 
     fn defined_handler(&self, probe: &Definition) -> Result<PathBuf> {

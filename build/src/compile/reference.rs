@@ -1,5 +1,5 @@
-//! The reference for the native build: the same program as nvcc builds it, on the machine where both run. That machine may have
-//! neither Clang nor the sources, so everything nvcc needs is written into one file.
+//! The reference for the native build: the same program, built by nvcc on the machine where both run. That machine may have neither Clang
+//! nor the sources, so everything nvcc needs is written into one file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +12,7 @@ use crate::compile::object::linked;
 use crate::compile::source::constants;
 use crate::compile::source::sources::{normalised, own_texts};
 use crate::compile::{BuildError, Builder, Program, Result};
+use crate::failure::IoError;
 use crate::manifest::Language;
 use crate::run::die_with_this_process;
 
@@ -19,20 +20,20 @@ use crate::run::die_with_this_process;
 pub enum Reference {
     #[default]
     NotBuilt,
-    /// There is none, and why.
+    /// There is none, for this reason.
     Refused(String),
-    /// Both without fused multiplications: compilers choose differently which to fuse, and the last digits of results with it.
+    /// Both are built without fused multiplications: compilers fuse different ones, which changes the last digits of results.
     Recipe {
         /// A [`Recipe`] as JSON.
         recipe: PathBuf,
-        /// The program to compare with it, built as the native one is.
+        /// The program to compare with it, built like the native one.
         native: PathBuf,
     },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Recipe {
-    /// Where nvcc runs, relative to the folder in which the files are put.
+    /// Working folder of nvcc, relative to the folder with the files.
     folder: PathBuf,
     files: BTreeMap<PathBuf, String>,
     commands: Vec<Vec<String>>,
@@ -41,7 +42,7 @@ pub struct Recipe {
 const PROGRAM: &str = "superstep-reference";
 
 impl Builder {
-    /// Builds what is compared with nvcc's build of `program`, and writes down how nvcc builds that.
+    /// Builds the program that is compared with nvcc's build of `program`, and writes nvcc's commands to a file.
     pub(crate) fn reference(&self, program: &Program) -> Result<Reference> {
         if program.is_built() {
             let why = "the program's own build system built it";
@@ -65,26 +66,11 @@ impl Builder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    /// With the compiler's first line.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// Contains the compiler's first line.
     #[error("nvcc cannot build it: {0}")]
     Nvcc(String),
-}
-
-impl RecipeError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
-    }
 }
 
 impl Recipe {
@@ -95,7 +81,7 @@ impl Recipe {
                 files.entry(source.file).or_insert(source.text);
             }
         }
-        // Files and folders above the program's own stay where they are relative to it.
+        // Files and folders above the program's own keep their place relative to it.
         let above = |path: &PathBuf| {
             let parts = path.components();
             parts
@@ -115,24 +101,24 @@ impl Recipe {
     }
 
     pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, RecipeError> {
-        let text = fs::read(recipe).map_err(RecipeError::io("read", recipe))?;
+        let text = fs::read(recipe).map_err(IoError::at("read", recipe))?;
         let recipe: Self = serde_json::from_slice(&text)
-            .map_err(|error| RecipeError::io("read", recipe)(error.into()))?;
+            .map_err(|error| IoError::at("read", recipe)(error.into()))?;
         let write = |path: &Path, text: &str| {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
             fs::write(path, text)
         };
         for (file, text) in &recipe.files {
             let path = folder.join(file);
-            write(&path, text).map_err(RecipeError::io("write", &path))?;
+            write(&path, text).map_err(IoError::at("write", &path))?;
         }
         let place = folder.join(&recipe.folder);
-        fs::create_dir_all(&place).map_err(RecipeError::io("create", &place))?;
+        fs::create_dir_all(&place).map_err(IoError::at("create", &place))?;
         for arguments in &recipe.commands {
             let mut command = Command::new(nvcc);
             command.args(arguments).current_dir(&place);
             die_with_this_process(&mut command);
-            let output = command.output().map_err(RecipeError::io("run", nvcc))?;
+            let output = command.output().map_err(IoError::at("run", nvcc))?;
             if !output.status.success() {
                 let said = [output.stderr, output.stdout].concat();
                 let said = String::from_utf8_lossy(&said);
@@ -145,7 +131,7 @@ impl Recipe {
     }
 }
 
-/// The nvcc of a CUDA toolkit on this machine. Superstep's own has no compiler beside it.
+/// Finds the nvcc of a CUDA toolkit on this machine, recognised by its compiler `cicc`: Superstep's stand-in has none.
 pub fn find_nvcc() -> Option<PathBuf> {
     let named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter();
     let named = named.filter_map(|name| Some(PathBuf::from(std::env::var_os(name)?).join("bin")));
@@ -199,7 +185,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     all
 }
 
-/// Clang's flags in nvcc's form: those of the host compiler are behind `-Xcompiler`.
+/// Converts Clang's flags to nvcc's, with `-Xcompiler` before those of the host compiler.
 fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;

@@ -1,4 +1,4 @@
-//! The stages of one translation unit, and of one piece of device code.
+//! The stages of a translation unit, and of a module of device code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) struct Unit<'a> {
 }
 
 pub(crate) struct DeviceIr {
-    /// From Clang's front end, beside the list of the headers that it read.
+    /// Output of Clang's front end; the list of the headers that it read is next to it.
     pub(crate) front_end: PathBuf,
     pub(crate) optimised: PathBuf,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Module {
     pub(crate) name: String,
     files: String,
     folder: PathBuf,
-    /// Its name in the program's registration code.
+    /// Identifies the module in the program's registration code.
     pub(crate) hash: String,
     pub(crate) ir: Vec<PathBuf>,
 }
@@ -87,22 +87,23 @@ pub(crate) struct Instrumented {
 }
 
 impl Builder {
-    /// Stage 1: the device IR of a unit, the same for every backend and probe.
+    /// Stage 1: compiles a unit to device IR, the same for every backend and probe.
     pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
             .texts(FRONT_END_ONLY)
-            // nvcc makes no tables, which would count as accesses, of the numbers that a `switch` chooses from.
+            // nvcc makes no lookup tables of a `switch`; loads from them would count as accesses.
             .text("-fno-jump-tables")
-            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane gets there.
+            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane reaches it.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
         let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
         let subject = Subject::of(&unit.name, &unit.program.folder);
         let flags = &unit.program.flags;
         let passes = format!("default<O{}>", optimisation(flags));
-        let inexact = arithmetic::has_inexact_roots(flags).then_some("--inexact-roots");
+        let inexact =
+            arithmetic::is_set(flags, arithmetic::INEXACT_ROOTS).then_some("--inexact-roots");
         let args = Args::of(["--passes", &passes]).texts(inexact);
         let optimised = self.prepare(subject, &front_end, args)?;
         Ok(DeviceIr {
@@ -133,7 +134,7 @@ impl Builder {
         Ok(stage.run(&self.runner)?.join(BITCODE))
     }
 
-    /// Stage 2: the probes, and for the CPU the retargeting.
+    /// Stage 2: inserts the probe, and retargets the code for the CPU backend.
     pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<Instrumented> {
         let mut args = self.instrumenter_args(module, inserted.probe);
         args = args.text("--support").input(&inserted.support);
@@ -155,7 +156,7 @@ impl Builder {
         })
     }
 
-    /// Where stage 2 explains each memory operation of a module, which needs no handler.
+    /// Returns the file in which stage 2 explains each memory operation of a module. Needs no handler.
     pub(crate) fn explanation(&self, module: &Module) -> Result<PathBuf> {
         let args = self.instrumenter_args(module, Probe::Trace);
         let args = args.output("--explain", EXPLANATION);
@@ -201,19 +202,19 @@ impl Builder {
         stage.run(&self.runner)
     }
 
-    /// Stage 3 for the CPU: the shared object that is loaded for a module.
+    /// Stage 3 for the CPU: compiles a module to a shared object.
     pub(crate) fn cpu_library(&self, module: &Module, bitcode: &Path) -> Result<PathBuf> {
         let args = Args::of(["-x", "ir", "-O3", "-fPIC", "-shared"])
             .text("-Wno-override-module")
-            .texts(self.options.cpu_flags())
+            .text(self.options.cpu_flag())
             .input(bitcode);
         let tool = &self.tools.clangxx;
         (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
     }
 
-    /// The host half of a CUDA file; `more` embeds the device half.
+    /// Compiles the host half of a CUDA file; `more` embeds the device half.
     pub(crate) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf> {
-        // The runtime looks up which line calls it.
+        // The runtime looks up the source lines of calls.
         let args = Args::of(["-x", "cuda", "--cuda-host-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-gline-tables-only", "-fPIC", "-c"])
@@ -244,30 +245,30 @@ impl Builder {
         self.compile("helper", unit, args, OBJECT)
     }
 
-    /// Flags that every compilation of a CUDA file needs, device or host.
+    /// Returns the flags for every compilation of a CUDA file, device or host.
     pub(crate) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args> {
         let linked = [
             linked::FLAG,
             "--offload-new-driver",
-            // nvcc's macro. Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
+            // nvcc's macro. Without it, CUDA's headers define functions of the device runtime as stubs that fail.
             "-D__CUDACC_RDC__",
         ];
         let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
             .place("--cuda-path=", &self.tools.cuda_root)
-            // C++17 has no `register` variables; nvcc's host compiler only warns of them.
+            // C++17 has no `register` variables; nvcc's host compiler only warns about them.
             .texts([
                 "-Wno-unknown-cuda-version",
                 "-Wno-register",
-                // g++, which nvcc calls, warns of it where the value is no constant.
+                // g++, which nvcc calls, only warns if the value is not a constant.
                 "-Wno-error=c++11-narrowing",
             ])
             .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))
-            // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
+            // Device and host code are compiled separately; this identifier matches their static kernels and variables.
             .text(format!("-cuid=superstep{}", unit.id))
-            // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.
+            // Both halves must see the same list of architectures: CUB and Thrust name their kernels after it.
             .text(self.gpu_arch_flag())
-            // Where a program finds <superstep/runtime.h>, unless it brings its own.
+            // For <superstep/runtime.h>, unless the program has its own.
             .text("-idirafter")
             .place("", &self.installation.folder("probes/include")?)
             .and(self.compatible_cuda(unit.program)?)
@@ -336,7 +337,7 @@ pub(crate) fn own_flags(program: &Program, side: &[String]) -> Args {
     Args::of(include).texts(flags.filter_map(|flag| default_stream::translated(flag)))
 }
 
-/// Clang's optimisation level for device code: that of the last `-O`.
+/// Returns Clang's optimisation level for device code: that of the last `-O`.
 fn optimisation(flags: &Flags) -> &str {
     let flags = flags.all.iter().chain(&flags.device);
     match flags.filter_map(|flag| flag.strip_prefix("-O")).next_back() {

@@ -15,7 +15,7 @@ fn the_documentation_lists_every_code() {
 }
 
 #[test]
-fn no_code_has_two_meanings() {
+fn codes_are_unique() {
     let mut codes: Vec<i32> = ALL.iter().map(|(code, _)| *code).collect();
     codes.sort_unstable();
     codes.dedup();

@@ -1,7 +1,7 @@
-//! Single files out of a suite's data archive, a gzip-compressed tar file whose one top folder is the data folder.
+//! Extracts single files from a suite's data archive, a gzip-compressed tar file whose only top-level folder is the data folder.
 //!
-//! Nothing is unpacked but the content of one regular file, and that goes into the cache under its hash: names inside the archive
-//! never become paths of this machine. An archive with names that leave its folder is refused even if its hash is right.
+//! Only the content of one regular file is unpacked, into the cache under its hash, so names inside the archive never become paths on this
+//! machine. An archive with names that leave its folder is refused even if its hash is right.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -14,8 +14,8 @@ use super::error::{FetchError, Result};
 use super::{FetchOptions, download};
 use crate::manifest::{DataArchive, Sha256};
 
-/// Takes `data` from the archive into the cache, after downloading the archive if the cache lacks it; `None` when the
-/// archive has no such file, or is not here and may not be downloaded.
+/// Extracts `data` from the archive into the cache, after downloading the archive if needed. Returns `None` if the archive has no such
+/// file, or is not in the cache and may not be downloaded.
 pub(super) fn member(
     archive: &DataArchive,
     data: &Path,
@@ -23,7 +23,7 @@ pub(super) fn member(
     cache: &Cache,
     options: &FetchOptions,
 ) -> Result<Option<PathBuf>> {
-    // Benchmarks of a suite share their archive: it is read by one at a time.
+    // Benchmarks of a suite share an archive; only one reads it at a time.
     let _lock = cache.lock(&format!("archive-{}", archive.sha256))?;
     if let Some(path) = cache.get(sha256)? {
         return Ok(Some(path));
@@ -36,7 +36,7 @@ pub(super) fn member(
     let file = File::open(&path).map_err(io("open", &path))?;
     let limit_bytes = options.download.bytes;
     let unpacked = GzDecoder::new(BufReader::with_capacity(1 << 18, file));
-    // A few bytes can unpack to any number.
+    // A small archive can unpack to any size.
     let mut tar = tar::Archive::new(unpacked.take(limit_bytes));
     let refused = |detail: String| FetchError::Archive {
         url: archive.url.clone(),
@@ -59,7 +59,7 @@ pub(super) fn member(
             continue;
         }
         if !entry.header().entry_type().is_file() {
-            return Err(named("is a link or something else that is not a file"));
+            return Err(named("is not a regular file"));
         }
         let origin = format!("{} in {}", data.display(), archive.url);
         if entry.size() > limit_bytes {
@@ -69,7 +69,7 @@ pub(super) fn member(
         return Ok(Some(path));
     }
     if tar.into_inner().limit() == 0 {
-        return Err(too_long(format!("what {} unpacks to", archive.url)));
+        return Err(too_long(format!("the unpacked {}", archive.url)));
     }
     Ok(None)
 }

@@ -1,4 +1,4 @@
-//! The content-addressed cache: files by their SHA-256, written beside their place and renamed, checked when read.
+//! The content-addressed cache: files named by their SHA-256, renamed into place when complete, and verified when read.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,7 +10,8 @@ use tempfile::NamedTempFile;
 use super::error::{FetchError, Result};
 use crate::manifest::Sha256;
 
-/// The cache folder: [`CACHE`](superstep_toolchain::variable::CACHE), else `superstep` in the user's cache folder (`~/.cache` on Linux).
+/// Returns the cache folder: [`CACHE`](superstep_toolchain::variable::CACHE), else `superstep` in the user's cache folder (`~/.cache` on
+/// Linux).
 pub fn default_cache_dir() -> Result<PathBuf> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
@@ -39,7 +40,7 @@ impl Cache {
         Ok(folder)
     }
 
-    /// Blocks until no other thread or process holds `key`, a file name: one does the work, the others find it done.
+    /// Locks `key`, a file name. Blocks while another thread or process holds it; that one does the work, and the others find the result.
     pub(super) fn lock(&self, key: &str) -> Result<CacheLock> {
         let folder = self.folder("locks")?;
         CacheLock::acquire(&folder, key, &mut || ()).map_err(io("lock", &folder.join(key)))
@@ -65,7 +66,7 @@ impl Cache {
         Ok(None)
     }
 
-    /// Stores what `reader` gives, if it has the expected hash (`None`: whatever it has). `origin` is for the error.
+    /// Stores the content of `reader` if it has the expected hash; `None` accepts any. `origin` is for errors.
     pub fn put(
         &self,
         mut reader: impl Read,
@@ -101,13 +102,13 @@ impl Cache {
         let (found, _) = hash_file(file.path())?;
         check_hash(origin, &found, expected)?;
         let path = self.adopt(file.path(), &found)?;
-        // It is gone from its old place, so that nothing is left to remove.
+        // It was renamed, so there is nothing to remove.
         let _ = file.into_temp_path().keep();
         Ok((found, path))
     }
 }
 
-/// Holds the hash that was found of `origin` against the right one, if that is known.
+/// Fails if the content of `origin` has another hash than expected.
 pub(crate) fn check_hash(origin: &str, found: &Sha256, expected: Option<&Sha256>) -> Result<()> {
     match expected {
         Some(expected) if expected != found => Err(FetchError::WrongHash {

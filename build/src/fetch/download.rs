@@ -119,10 +119,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     let mut file = file.map_err(io("create", partial))?;
     let mut child = curl(url, here, limits)
         .spawn()
-        .map_err(|source| FetchError::ToolMissing {
-            tool: "curl",
-            source,
-        })?;
+        .map_err(FetchError::tool("curl"))?;
     let received = child.stdout.take().map_or(Ok(()), |body| {
         receive(url, body, &mut file, partial, limits)
     });
@@ -135,18 +132,18 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     let output = child
         .wait_with_output()
         .map_err(io("wait for curl to write", partial))?;
-    // curl's message, then the status on a line of its own.
+    // curl's message, then the status on a separate line.
     let text = String::from_utf8_lossy(&output.stderr);
     let (complaint, status) = text.trim_end().rsplit_once('\n').unwrap_or_default();
     let status: u16 = status.parse().unwrap_or(0);
     match output.status.code() {
         Some(0) => Ok(Attempt::Whole),
-        // Nothing comes after what is here; the hash shows whether it is the whole file.
+        // There is nothing past the received bytes; the hash shows whether the file is complete.
         Some(CURL_HTTP_ERROR) if status == RANGE_NOT_SATISFIABLE && here > 0 => Ok(Attempt::Whole),
         Some(CURL_HTTP_ERROR) if status < 500 && status != TOO_MANY_REQUESTS => {
-            Err(unreachable(url, format!("the server answers {status}")))
+            Err(unreachable(url, format!("the server returned {status}")))
         }
-        Some(CURL_HTTP_ERROR) => Ok(Attempt::Broken(format!("the server answers {status}"))),
+        Some(CURL_HTTP_ERROR) => Ok(Attempt::Broken(format!("the server returned {status}"))),
         Some(CURL_RANGE_ERROR) => {
             remove(partial)?;
             Ok(Attempt::StartOver)
@@ -156,7 +153,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     }
 }
 
-/// Writes the body from byte `start` on to standard output, and the status to the end of standard error.
+/// Returns a command that writes the body from byte `start` on to standard output, and the status to the end of standard error.
 fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
     let mut command = Command::new("curl");
     // `--disable`: the user's own curl configuration must not affect these downloads.
@@ -177,7 +174,7 @@ fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
     command
 }
 
-/// Appends to `file`, counting bytes here too, as not every server announces them.
+/// Appends the body to `file`, and checks the limit here too, since not every server announces the size.
 fn receive(
     url: &str,
     mut body: impl Read,

@@ -1,4 +1,4 @@
-//! Why something could not be fetched.
+//! Errors of fetching.
 
 use std::path::PathBuf;
 
@@ -31,15 +31,11 @@ pub enum FetchError {
         tool: &'static str,
         source: std::io::Error,
     },
-    #[error("failed to read the source mirror {}: {detail}; --source-mirror takes a git repository, bare or not", path.display())]
-    NoRepository { path: PathBuf, detail: String },
-    #[error(
-        "failed to find commit {commit} in {repository}: {detail}; check the commit in suite.yaml, or update the mirror"
-    )]
-    NoCommit {
-        commit: String,
-        repository: String,
+    #[error("failed to {action}: {detail}; {hint}")]
+    Git {
+        action: String,
         detail: String,
+        hint: &'static str,
     },
     #[error(
         "failed to fetch {url}: {detail}; check the network, or give a local copy with {option}"
@@ -48,20 +44,6 @@ pub enum FetchError {
         url: String,
         detail: String,
         option: &'static str,
-    },
-    #[error("failed to find file {} in commit {commit} of {repository}: {detail}; correct `files` in the manifest", path.display())]
-    NoFile {
-        path: PathBuf,
-        commit: String,
-        repository: String,
-        detail: String,
-    },
-    #[error("failed to read file {} of commit {commit} from {repository}: {detail}; complete or repair the mirror", path.display())]
-    NoContent {
-        path: PathBuf,
-        commit: String,
-        repository: String,
-        detail: String,
     },
     #[error(
         "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or correct `sha256` in the manifest (nothing was used)"
@@ -72,7 +54,7 @@ pub enum FetchError {
         expected: Sha256,
     },
     #[error(
-        "failed to accept {origin}: it has more than {limit_bytes} bytes, the most that is accepted; check the address, or download it yourself and pass it with --data-mirror"
+        "failed to accept {origin}: it is larger than the limit of {limit_bytes} bytes; check the address, or download it yourself and pass it with --data-mirror"
     )]
     TooLong { origin: String, limit_bytes: u64 },
     #[error(
@@ -85,6 +67,12 @@ pub enum FetchError {
         "failed to fetch {what}: --offline forbids the network; give a local copy with {option}"
     )]
     Offline { what: String, option: &'static str },
+}
+
+impl FetchError {
+    pub(crate) fn tool(tool: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::ToolMissing { tool, source }
+    }
 }
 
 impl From<FetchError> for Failure {

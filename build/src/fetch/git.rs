@@ -1,4 +1,4 @@
-//! Single files of a git commit, by the `git` command from a mirror or a fetched repository.
+//! Reads single files of a git commit with the `git` command, from a mirror or a fetched repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,7 +11,7 @@ use super::error::{FetchError, Result};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
-/// Whatever the user's own configuration allows: a URL comes from a manifest, and may redirect to another one.
+/// Protocols that git may use, whatever the user's configuration allows: a URL comes from a manifest, and may redirect to another one.
 const PROTOCOLS: &str = "https:http:ssh:git:file";
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// A local repository, bare or not, in place of a URL. It is only read.
+    /// Opens a local repository, bare or not, in place of a URL. It is only read.
     pub(super) fn mirror(folder: &Path, commit: &str) -> Result<Repository> {
         let path = std::path::absolute(folder).map_err(io("find folder", folder))?;
         let repository = Repository {
@@ -37,9 +37,10 @@ impl Repository {
         };
         let probe = repository.git(&["rev-parse", "--git-dir"])?;
         if !probe.status.success() {
-            return Err(FetchError::NoRepository {
-                path: repository.folder,
+            return Err(FetchError::Git {
+                action: format!("read the source mirror {}", repository.name),
                 detail: complaint(&probe),
+                hint: "--source-mirror takes a git repository, bare or not",
             });
         }
         repository.check_commit()?;
@@ -69,7 +70,7 @@ impl Repository {
             detail: complaint(output),
             option: "--source-mirror",
         };
-        // Contents come one by one, as files are read: suites are large, and a benchmark needs few files.
+        // File contents are fetched on demand: suites are large, and a benchmark needs few files.
         for arguments in [
             &["init", "--quiet", "--bare"][..],
             &["config", "remote.origin.url", url],
@@ -122,11 +123,15 @@ impl Repository {
 
     pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>> {
         let id = self.entry(path)?;
-        let no_content = |detail: String| FetchError::NoContent {
-            path: path.to_owned(),
-            commit: self.commit.clone(),
-            repository: self.name.clone(),
+        let no_content = |detail: String| FetchError::Git {
+            action: format!(
+                "read file {} of commit {} from {}",
+                path.display(),
+                self.commit,
+                self.name
+            ),
             detail,
+            hint: "complete or repair the mirror",
         };
         let blob = self.git(&["cat-file", "blob", &id])?;
         if !blob.status.success() {
@@ -144,11 +149,15 @@ impl Repository {
     }
 
     fn entry(&self, path: &Path) -> Result<String> {
-        let no_file = |detail: &str| FetchError::NoFile {
-            path: path.to_owned(),
-            commit: self.commit.clone(),
-            repository: self.name.clone(),
+        let no_file = |detail: &str| FetchError::Git {
+            action: format!(
+                "find file {} in commit {} of {}",
+                path.display(),
+                self.commit,
+                self.name
+            ),
             detail: detail.to_owned(),
+            hint: "correct `files` in the manifest",
         };
         let Some(text) = path.to_str() else {
             return Err(no_file("its name is not UTF-8"));
@@ -169,24 +178,23 @@ impl Repository {
             }
             (Some(_), Some("blob"), Some(id)) if name == text => Ok(id.to_owned()),
             (_, Some(kind), _) => Err(no_file(&format!("it is a {kind}, not a file"))),
-            _ => Err(no_file("git's answer cannot be read")),
+            _ => Err(no_file("git's output cannot be parsed")),
         }
     }
 
     fn check_commit(&self) -> Result<()> {
         let output = self.git(&["cat-file", "-e", &format!("{}^{{commit}}", self.commit)])?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(self.no_commit(&output))
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(self.no_commit(&output)),
         }
     }
 
     fn no_commit(&self, output: &Output) -> FetchError {
-        FetchError::NoCommit {
-            commit: self.commit.clone(),
-            repository: self.name.clone(),
+        FetchError::Git {
+            action: format!("find commit {} in {}", self.commit, self.name),
             detail: complaint(output),
+            hint: "check the commit in suite.yaml, or update the mirror",
         }
     }
 
@@ -197,12 +205,12 @@ impl Repository {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(missing)?;
+            .map_err(FetchError::tool("git"))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A git that closes its input early shows in its answer.
+            // If git closes its input early, the hash differs.
             let _ = std::io::Write::write_all(&mut stdin, content);
         }
-        let output = child.wait_with_output().map_err(missing)?;
+        let output = child.wait_with_output().map_err(FetchError::tool("git"))?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
@@ -210,7 +218,7 @@ impl Repository {
         self.command(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(missing)
+            .map_err(FetchError::tool("git"))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -233,19 +241,12 @@ impl Repository {
         if !self.lazy {
             command.env("GIT_NO_LAZY_FETCH", "1");
         }
-        // A folder that is no repository is an error, even when a folder above it is one.
+        // A folder that is not a repository is an error, even if a folder above it is one.
         if let Some(parent) = self.folder.parent() {
             command.env("GIT_CEILING_DIRECTORIES", parent);
         }
         die_with_this_process(&mut command);
         command
-    }
-}
-
-fn missing(source: std::io::Error) -> FetchError {
-    FetchError::ToolMissing {
-        tool: "git",
-        source,
     }
 }
 

@@ -1,8 +1,8 @@
-//! Sources and data from elsewhere, into a content-addressed cache.
+//! Fetches sources and data into a content-addressed cache.
 //!
-//! [`sources`] gives a folder with a benchmark's files, from the suite's own folder or from one commit of a git repository; [`data_file`]
-//! gives an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the suite's archive. Hashes are checked, also of
-//! what is in the cache.
+//! [`sources`] returns a folder with a benchmark's files, from the suite's own folder or from one commit of a git repository; [`data_file`]
+//! finds an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the suite's archive. Hashes are always checked,
+//! even of files in the cache.
 //!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
 //! `git/<key>/` (bare repositories fetched from URLs), `generated/<key>` (hashes of generated inputs),
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub use cache::{Cache, default_cache_dir, hash_file};
 pub(crate) use cache::{check_hash, io};
 pub use data::Origin;
-pub(crate) use data::{DataFile, data_file};
+pub(crate) use data::data_file;
 pub use download::DownloadLimits;
 pub(crate) use error::FetchError;
 pub use source::{SourceFile, SourceTree, sources};

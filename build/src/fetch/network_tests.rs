@@ -1,4 +1,4 @@
-//! Downloads from a server that misbehaves, on this machine. No network is needed.
+//! Downloads from a local server that misbehaves. No network is needed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,18 +10,18 @@ use std::time::Duration;
 use super::hash_bytes;
 use super::tests::{World, git, only, quick};
 use super::*;
-use crate::manifest::DataArchive;
+use crate::manifest::{DataArchive, Input};
 
 const CONTENT: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Serves one scripted response after the other, and notes the requests.
+/// Serves scripted responses in order, and records the requests.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// `answer` gets the number of the request, from 0, and its text; its bytes are sent as they are and the connection ends.
+    /// `answer` gets the number of the request, from 0, and its text; its bytes are sent, and the connection is closed.
     fn new(answer: impl Fn(usize, &str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/file", listener.local_addr().unwrap());
@@ -33,7 +33,7 @@ impl Server {
                 let mut stream = stream.unwrap();
                 let request = head(&mut stream);
                 noted.lock().unwrap().push(request.clone());
-                // A client that has seen enough may hang up.
+                // The client may close the connection early.
                 let _ = stream.write_all(&answer(number, &request));
             }
         });
@@ -70,7 +70,7 @@ fn cut(bytes: usize) -> Vec<u8> {
     response("200 OK", "", CONTENT.len(), &CONTENT[..bytes])
 }
 
-/// The rest of `CONTENT` from the place that `request` asks for.
+/// Returns the rest of `CONTENT` from the position in `request`.
 fn rest(request: &str) -> Vec<u8> {
     let (_, range) = request.split_once("range: bytes=").unwrap();
     let start: usize = range.split('-').next().unwrap().parse().unwrap();
@@ -80,7 +80,7 @@ fn rest(request: &str) -> Vec<u8> {
     response("206 Partial Content", &range, body.len(), body)
 }
 
-/// A cache of its own, into which `CONTENT` is fetched.
+/// A separate cache, into which `CONTENT` is fetched.
 struct Client {
     folder: tempfile::TempDir,
     options: FetchOptions,
@@ -100,13 +100,11 @@ impl Client {
     }
 
     fn get(&self, url: &str) -> Result<Vec<u8>, FetchError> {
-        let wanted = DataFile {
-            data: None,
-            url: Some(url),
-            archive: None,
-            sha256: &hash_bytes(CONTENT),
+        let wanted = Input {
+            url: Some(url.to_owned()),
+            ..Input::default()
         };
-        match data_file(wanted, &self.options)? {
+        match data_file(&wanted, &hash_bytes(CONTENT), None, &self.options)? {
             Some((path, Origin::Downloaded)) => Ok(fs::read(path).unwrap()),
             other => panic!("{other:?}"),
         }
@@ -133,7 +131,7 @@ fn get_content(server: &Server) {
 }
 
 #[test]
-fn a_truncated_download_goes_on_where_it_stopped() {
+fn a_truncated_download_is_resumed() {
     let server = Server::new(|number, request| match number {
         0 => cut(10),
         _ => rest(request),
@@ -146,7 +144,7 @@ fn a_truncated_download_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_partial_download_of_a_killed_process_is_continued() {
+fn a_partial_download_of_a_killed_process_is_resumed() {
     let client = Client::new();
     let server = Server::new(|_, request| rest(request));
     fs::write(client.partial(), &CONTENT[..30]).unwrap();
@@ -170,13 +168,13 @@ fn a_damaged_partial_file_is_fetched_again_from_the_beginning() {
 }
 
 #[test]
-fn a_server_that_cannot_continue_sends_everything_again() {
+fn a_server_that_cannot_resume_sends_everything_again() {
     let server = Server::new(|number, _| match number {
         0 => cut(10),
         _ => whole(CONTENT),
     });
     get_content(&server);
-    // One that continues elsewhere is not believed. The file became shorter than what is here: its end is nowhere.
+    // A response for another range is rejected. The file has become shorter than the received bytes.
     for (status, range, body) in [
         ("206 Partial Content", "bytes 0-35/36", CONTENT),
         ("416 Range Not Satisfiable", "bytes */5", b""),
@@ -192,7 +190,7 @@ fn a_server_that_cannot_continue_sends_everything_again() {
 }
 
 #[test]
-fn a_busy_server_is_asked_again_and_an_empty_answer_is_none() {
+fn a_busy_server_and_an_empty_response_are_retried() {
     let server = Server::new(|number, _| match number {
         0 => response("503 Service Unavailable", "", 0, b""),
         1 => response("429 Too Many Requests", "", 0, b""),
@@ -204,7 +202,7 @@ fn a_busy_server_is_asked_again_and_an_empty_answer_is_none() {
 }
 
 #[test]
-fn giving_up_names_the_attempts_and_keeps_what_came() {
+fn giving_up_reports_the_attempts_and_keeps_received_bytes() {
     let client = Client::new();
     let server = Server::new(|_, _| cut(10));
     let error = client.get(&server.url).unwrap_err();
@@ -235,7 +233,7 @@ fn a_changed_upstream_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_file_without_end_is_not_taken() {
+fn an_endless_file_is_refused() {
     let mut client = Client::new();
     client.options.download.bytes = 20;
     let announced = Server::new(|_, _| whole(CONTENT));
@@ -249,7 +247,7 @@ fn a_file_without_end_is_not_taken() {
 }
 
 #[test]
-fn a_silent_server_is_left() {
+fn a_silent_server_times_out() {
     let mut client = Client::new();
     client.options.download.silence = Duration::from_millis(100);
     client.options.download.attempts = 1;
@@ -262,7 +260,7 @@ fn a_silent_server_is_left() {
 }
 
 #[test]
-fn a_full_disk_is_named() {
+fn a_full_disk_is_reported() {
     let client = Client::new();
     let server = Server::new(|_, _| whole(CONTENT));
     std::os::unix::fs::symlink("/dev/full", client.partial()).unwrap();
@@ -276,7 +274,7 @@ fn a_full_disk_is_named() {
 }
 
 #[test]
-fn of_many_at_once_one_downloads() {
+fn one_of_many_concurrent_calls_downloads() {
     let client = Client::new();
     let server = Server::new(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
@@ -291,7 +289,7 @@ fn of_many_at_once_one_downloads() {
 }
 
 #[test]
-fn no_network_is_told_with_the_way_around_it() {
+fn a_missing_network_is_reported_with_an_alternative() {
     // A name that no resolver may answer for (RFC 2606).
     let error = (Client::new().get("http://superstep.invalid/file")).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
@@ -299,7 +297,7 @@ fn no_network_is_told_with_the_way_around_it() {
 }
 
 #[test]
-fn many_may_fetch_from_one_repository_at_once() {
+fn concurrent_fetches_share_a_repository() {
     let world = World::new();
     for option in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
         git(&world.path("upstream"), &["config", option, "true"]);
@@ -341,7 +339,7 @@ fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// The result of a request for `one/a` in an archive of these bytes.
+/// Requests `one/a` from an archive of these bytes.
 fn from_archive(
     bytes: Vec<u8>,
     change: impl Fn(&mut FetchOptions),
@@ -356,14 +354,14 @@ fn from_archive(
         url: server.url.clone(),
         sha256,
     };
-    let wanted = DataFile {
-        data: Some(Path::new("one/a")),
-        url: None,
-        archive: Some(&archive),
-        sha256: &hash_bytes(b"right"),
+    let wanted = Input {
+        data: Some("one/a".into()),
+        ..Input::default()
     };
     change(&mut client.options);
-    (data_file(wanted, &client.options), client.folder)
+    let right = hash_bytes(b"right");
+    let found = data_file(&wanted, &right, Some(&archive), &client.options);
+    (found, client.folder)
 }
 
 #[test]
@@ -389,7 +387,7 @@ fn links_in_an_archive_are_not_followed() {
     ] {
         let (result, _folder) = from_archive(packed(&[("data/one/a", kind, target)]), |_| ());
         let text = result.unwrap_err().to_string();
-        assert!(text.contains("data/one/a is a link"), "{kind:?}: {text}");
+        assert!(text.contains("a is not a regular file"), "{kind:?}: {text}");
     }
     // A link elsewhere does no harm, since nothing is unpacked.
     let entries = [
@@ -411,7 +409,7 @@ fn a_damaged_archive_and_a_huge_one_are_refused() {
     );
     let (result, _folder) = from_archive(b"no archive".to_vec(), |_| ());
     assert!(matches!(result, Err(FetchError::Archive { .. })));
-    // Few bytes that unpack to many: the entry in front is 1 MiB of zeroes.
+    // A small archive that unpacks to many bytes: its first entry is 1 MiB of zeroes.
     let mut tar = builder();
     let mut header = tar::Header::new_gnu();
     header.set_size(1 << 20);

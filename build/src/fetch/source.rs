@@ -42,7 +42,7 @@ pub fn sources(suite: &Suite, benchmark: &Benchmark, options: &FetchOptions) -> 
                 Some(mirror) => Repository::mirror(mirror, commit)?,
                 None => Repository::from_url(url, commit, &cache, options)?,
             };
-            // All files are read before any is laid out: a missing one leaves nothing behind.
+            // All files are read before any is written, so a missing one leaves nothing behind.
             let read = |path: PathBuf| {
                 let content = repository.file(&path)?;
                 let origin = path.display().to_string();
@@ -74,7 +74,7 @@ fn in_tree(root: &Path, path: PathBuf, benchmark: &Benchmark) -> Result<SourceFi
     Ok(SourceFile { path, sha256 })
 }
 
-/// Lays the files out in a folder of the cache that is named after what it holds; a complete one is used again.
+/// Writes the files into a cache folder that is named after their content; reuses a complete one.
 fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf> {
     let mut key = format!("{commit}\n");
     for file in files {
@@ -105,7 +105,7 @@ fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf
         fs::remove_dir_all(&root).map_err(io("remove damaged folder", &root))?;
     }
     match fs::rename(building.path(), &root) {
-        // Another process was faster: its folder has the same content.
+        // Another process was first; its folder has the same content.
         Err(error) if !intact(&root) => Err(io("create folder", &root)(error)),
         _ => Ok(root),
     }

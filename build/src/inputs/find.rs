@@ -1,10 +1,10 @@
-//! Where an input will come from.
+//! Finds the source of an input.
 
 use std::path::PathBuf;
 
 use super::InputError;
 use super::generator::Generator;
-use crate::fetch::{DataFile, FetchError, FetchOptions, Origin, data_file};
+use crate::fetch::{FetchError, FetchOptions, Origin, data_file};
 use crate::manifest::{Input, Suite};
 
 #[derive(Debug, Clone)]
@@ -13,8 +13,8 @@ pub enum InputPlace {
     Generator(Generator),
 }
 
-/// Finds an input without putting it anywhere: the shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an
-/// error); the generator.
+/// Finds an input without copying it. Tries the shipped file; the data mirror, cache, URL and archive, where a wrong hash is an error; the
+/// generator.
 pub fn find_input(
     suite: &Suite,
     input: &Input,
@@ -27,16 +27,10 @@ pub fn find_input(
         ));
     }
     if let Some(sha256) = &input.sha256 {
-        let wanted = DataFile {
-            data: input.data.as_deref(),
-            url: input.url.as_deref(),
-            archive: suite.data.as_ref(),
-            sha256,
-        };
-        match data_file(wanted, options) {
+        match data_file(input, sha256, suite.data.as_ref(), options) {
             Ok(Some((path, origin))) => return Ok(InputPlace::File(path, origin)),
             Ok(None) => {}
-            // A generated file is better than no run when only the network is missing.
+            // A generated file is better than no run if only the network is missing.
             Err(FetchError::Unreachable { .. }) if input.generate.is_some() => {}
             Err(source) => return Err(InputError::fetch(input)(source)),
         }

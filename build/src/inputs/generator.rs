@@ -1,4 +1,4 @@
-//! Generated inputs, from the script `suites/inputs.py`.
+//! Generates inputs with the script `suites/inputs.py`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -30,7 +30,7 @@ impl Generator {
         arguments
     }
 
-    /// The key of the file that it makes; another script makes another file.
+    /// Returns the cache key of the generated file, which changes with the script.
     pub(super) fn key(&self) -> String {
         let mut key = KeyHasher::new("generated");
         key.text(SCRIPT).list(self.arguments());
@@ -38,22 +38,19 @@ impl Generator {
     }
 
     pub(super) fn write(&self, writer: &mut dyn Write) -> Result<(), FetchError> {
-        let error = |source| FetchError::ToolMissing {
-            tool: "python3",
-            source,
-        };
+        let error = FetchError::tool("python3");
         let mut python = Command::new("python3");
         python.args(["-I", "-c", SCRIPT]).args(self.arguments());
         python.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = python.stderr(Stdio::piped()).spawn().map_err(error)?;
+        let mut child = python.stderr(Stdio::piped()).spawn().map_err(&error)?;
         let copied = match child.stdout.take() {
             Some(mut output) => io::copy(&mut output, writer).map(drop),
             None => Ok(()),
         };
-        // The script says at most a few lines, which a pipe holds.
+        // The script prints at most a few lines of errors, which fit into a pipe.
         let mut problem = String::new();
         if let Some(mut messages) = child.stderr.take() {
-            messages.read_to_string(&mut problem).map_err(error)?;
+            messages.read_to_string(&mut problem).map_err(&error)?;
         }
         let status = child.wait().map_err(error)?;
         copied.map_err(io_error("write generated file", Path::new(&self.name)))?;

@@ -1,4 +1,4 @@
-//! Puts a size's inputs into a working folder.
+//! Copies the inputs of a size into a working folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -81,7 +81,7 @@ pub fn materialise(
 }
 
 fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
-    // Holds the hash of the content.
+    // A file with the hash of the content.
     let note = cache.folder("generated")?.join(generator.key());
     if let Some(hash) = fs::read_to_string(&note)
         .ok()
@@ -91,7 +91,7 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
         return Ok((hash, path));
     }
     let made = cache.put_with(None, &generator.name, |writer| generator.write(writer))?;
-    // A process that reads a half-written note makes the file again.
+    // A process that reads a half-written note generates the file again.
     fs::write(&note, made.0.to_string()).map_err(fetch::io("write", &note))?;
     Ok(made)
 }

@@ -1,4 +1,4 @@
-//! Input files of a run: fetched, or generated where they are not available.
+//! Input files of a run, fetched or, if not available, generated.
 
 mod find;
 mod generator;

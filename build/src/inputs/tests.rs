@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::*;
 use crate::fetch::{FetchOptions, hash_bytes};
-use crate::manifest::{Manifest, Suite};
+use crate::manifest::{Suite, load_suite};
 
 fn generator(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Generator {
     let parameters = parameters.iter();
@@ -35,7 +35,7 @@ fn numbers(text: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// Changing what a seed gives would silently change every result that used it.
+/// Changing the output of a seed would silently change every result that used it.
 #[test]
 fn generated_files_never_change() {
     let hash = |bytes: &[u8]| hash_bytes(bytes).to_string()[..16].to_owned();
@@ -96,7 +96,7 @@ fn generated_files_never_change() {
 }
 
 #[test]
-fn fields_have_upstreams_lines() {
+fn fields_have_the_lines_of_the_originals() {
     let text = String::from_utf8(generated(
         "hotspot-temperature",
         1,
@@ -171,14 +171,14 @@ fn graphs_have_each_edge_in_both_directions() {
         assert!(
             (edges.chunks(2)).all(|edge| (edge[0] as usize) < count && (1..=10).contains(&edge[1]))
         );
-        // Every edge is there in both directions, so the sum of the degrees is even and near nodes × degree.
+        // Every edge exists in both directions, so the sum of the degrees is even and near nodes × degree.
         assert_eq!(next % 2, 0);
         assert!(u64::from(next).abs_diff(degree * nodes) <= 2 * nodes);
     }
 }
 
 #[test]
-fn random_bytes_depend_on_the_seed_only() {
+fn random_bytes_depend_only_on_the_seed() {
     let long = generated("random-bytes", 1, &[("bytes", 300_001)]);
     assert_eq!(long.len(), 300_001);
     let short = generated("random-bytes", 1, &[("bytes", 17)]);
@@ -279,7 +279,7 @@ fn feature_tables_are_numbered_rows() {
 }
 
 #[test]
-fn wrong_parameters_are_refused_with_the_right_ones() {
+fn wrong_parameters_are_refused_and_the_right_ones_listed() {
     for (call, expected) in [
         (
             "random-byte",
@@ -331,7 +331,7 @@ fn generators_of_all_suites_take_their_parameters() {
         if !folder.join("suite.yaml").is_file() {
             continue;
         }
-        let suite = Manifest::load_suite(&folder).unwrap_or_else(|error| panic!("{error}"));
+        let suite = load_suite(&folder).unwrap_or_else(|error| panic!("{error}"));
         let sizes = suite.benchmarks.iter().flat_map(|one| one.sizes.values());
         for generator in sizes
             .flat_map(|size| &size.inputs)
@@ -365,7 +365,7 @@ fn suite(folder: &Path, inputs: &str) -> Suite {
         ),
     )
     .unwrap();
-    Manifest::load_suite(&folder.join("suite")).unwrap_or_else(|error| panic!("{error}"))
+    load_suite(&folder.join("suite")).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn provide(folder: &Path, inputs: &str) -> Result<Vec<InputUsed>, InputError> {
@@ -386,7 +386,7 @@ const RIGHT: &str = "27042f4e6eca7d0b2a7ee4026df2ecfa51d3339e6d122aa099118ecd856
 const GENERATE: &str = "generate: {generator: random-bytes, seed: 1, parameters: {bytes: 5}}";
 
 #[test]
-fn inputs_are_placed_and_their_origin_is_told() {
+fn inputs_are_copied_with_their_origin() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("mirror/one")).unwrap();
     fs::write(folder.path().join("mirror/one/a"), "right").unwrap();

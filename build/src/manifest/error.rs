@@ -1,62 +1,21 @@
-//! Errors of manifests: one problem, its file, line and column, what was expected and how to fix it.
+//! Errors of manifests: a problem, its file, line and column, and how to fix it.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error as YamlError, Location};
 
-use super::position::{Step, position};
+use super::position::position;
 use super::validate::Broken;
 use crate::failure::{Failure, FailureKind};
 
 pub(crate) type Result<T, E = ManifestError> = std::result::Result<T, E>;
 
+/// Displays as `FILE:LINE:COLUMN: problem; how to fix it` and the line in question.
 #[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    #[error("failed to read manifest {}: {source}; {hint}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        source: std::io::Error,
-        hint: String,
-    },
-    #[error("failed to read manifest {0}")]
-    Invalid(Box<Invalid>),
-}
-
-/// A rule that a manifest breaks. Displays as `FILE:LINE:COLUMN: problem; how to fix it` and the line in question.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid {
-    pub path: PathBuf,
-    pub line: u64,
-    /// Column in characters, from 1; 0 when the place is not known.
-    pub column: u64,
-    pub problem: String,
-    pub hint: String,
-    pub excerpt: Option<String>,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.path.display())?;
-        if self.line > 0 {
-            write!(formatter, ":{}:{}", self.line, self.column)?;
-        }
-        write!(formatter, ": {}; {}", self.problem, self.hint)?;
-        if let Some(excerpt) = &self.excerpt {
-            let number = self.line.to_string();
-            let pointer = usize::try_from(self.column).unwrap_or(1).max(1);
-            write!(
-                formatter,
-                "\n {number} | {excerpt}\n {:w$} | {:>pointer$}",
-                "",
-                "^",
-                w = number.len()
-            )?;
-        }
-        Ok(())
-    }
-}
+#[error("failed to read manifest {0}")]
+pub struct ManifestError(pub(super) String);
 
 pub(crate) type Located<T> = serde_saphyr::Spanned<T>;
 
@@ -70,30 +29,30 @@ impl Text<'_> {
     pub fn error(
         &self,
         place: Location,
-        problem: impl Into<String>,
-        hint: impl Into<String>,
+        problem: impl Display,
+        hint: impl Display,
     ) -> ManifestError {
+        let mut text = self.path.display().to_string();
         let (line, column) = (place.line(), place.column());
-        let index = usize::try_from(line).ok();
-        let index = index.and_then(|line| line.checked_sub(1));
-        let excerpt = index.and_then(|index| self.content.lines().nth(index));
-        ManifestError::Invalid(Box::new(Invalid {
-            path: self.path.to_owned(),
-            line,
-            column,
-            problem: problem.into(),
-            hint: hint.into(),
-            excerpt: excerpt.map(|text| text.trim_end().to_owned()),
-        }))
-    }
-
-    pub(super) fn position(&self, steps: &[Step]) -> Location {
-        position(self.content, steps)
+        if line > 0 {
+            text.push_str(&format!(":{line}:{column}"));
+        }
+        text.push_str(&format!(": {problem}; {hint}"));
+        let lines = (1..).zip(self.content.lines());
+        if let Some((number, excerpt)) = lines.into_iter().find(|(number, _)| *number == line) {
+            let (number, excerpt) = (number.to_string(), excerpt.trim_end());
+            let (width, pointer) = (number.len(), usize::try_from(column).unwrap_or(1).max(1));
+            text.push_str(&format!(
+                "\n {number} | {excerpt}\n {:width$} | {:>pointer$}",
+                "", "^"
+            ));
+        }
+        ManifestError(text)
     }
 
     pub(super) fn broken(&self, mut broken: Broken) -> ManifestError {
         broken.steps.reverse();
-        let place = self.position(&broken.steps);
+        let place = position(self.content, &broken.steps);
         self.error(place, broken.problem, broken.hint)
     }
 
@@ -101,8 +60,8 @@ impl Text<'_> {
         &self,
         holds: bool,
         place: Location,
-        problem: impl Into<String>,
-        hint: impl Into<String>,
+        problem: impl Display,
+        hint: impl Display,
     ) -> Result<()> {
         match holds {
             true => Ok(()),
@@ -179,7 +138,7 @@ impl Text<'_> {
     }
 }
 
-/// Words for what the YAML reader calls by its own or by Rust's names.
+/// Translates the YAML reader's and Rust's names for kinds of values.
 fn plain(expected: &str) -> &str {
     match expected {
         "sequence start" => "a list, such as [one, two]",

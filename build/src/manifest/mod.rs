@@ -1,8 +1,8 @@
 //! Suite and benchmark manifests: the YAML files under `suites/` that say what to fetch, build, run and check.
 //!
-//! `model` has the types, which serde reads strictly (an unknown key is an error that points at its line) and writes,
-//! `scalar` what it writes as one scalar, `validate` the rules that types do not express, `load` walks a suite's folder.
-//! `docs/manifest.md` documents every key for those who write manifests; a test compares that page with the types.
+//! `model` has the types, which serde reads strictly (an unknown key is an error that points at its line) and writes. `scalar` has the
+//! values that are one scalar in YAML, `validate` the rules that types cannot express; `load` reads a suite's folder. `docs/manifest.md`
+//! documents every key; a test compares that page with the types.
 
 pub(crate) mod error;
 pub(crate) mod load;
@@ -14,7 +14,7 @@ mod tests;
 mod validate;
 
 pub(crate) use error::Result;
-pub use load::Manifest;
+pub use load::load_suite;
 pub use model::{
     Benchmark, Checks, Determinism, Expected, Flags, GitSource, Input, Language, Sha256, Size,
     Source, Suite, TranslationUnit, Variation,

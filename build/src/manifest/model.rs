@@ -1,5 +1,5 @@
-//! The types of a manifest, as its YAML is read and written. `validate` has the rules that types do not express: of a
-//! loaded manifest, paths stay inside their folder, names are plain and files are listed.
+//! The types of a manifest, read from and written as YAML. In a loaded manifest, paths are inside their folder, names are plain and files
+//! are listed: see `validate`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use superstep_toolchain::Sha256;
 use superstep_trace::{Backend, Reproducibility};
 
-use super::scalar::{hash, optional_hash, regexes, schema};
+use super::scalar::{regexes, schema};
 use super::validate::normalised;
 use crate::inputs::Generator;
 
@@ -61,7 +61,7 @@ impl Default for Source {
 pub struct DataArchive {
     #[serde(rename = "archive-url")]
     pub url: String,
-    #[serde(rename = "archive-sha256", with = "hash")]
+    #[serde(rename = "archive-sha256")]
     pub sha256: Sha256,
 }
 
@@ -76,7 +76,7 @@ pub struct Benchmark {
     /// Folder of the program inside the source; `files`, `include` and the translation units are relative to it.
     #[serde(default)]
     pub directory: PathBuf,
-    /// Every file that a git source has to deliver. Loading adds the translation units.
+    /// Every file to fetch from a git source. Loading adds the translation units.
     #[serde(default)]
     pub files: Vec<PathBuf>,
     pub translation_units: Vec<TranslationUnit>,
@@ -86,16 +86,16 @@ pub struct Benchmark {
     pub flags: Flags,
     #[serde(default)]
     pub constants: Vec<Constant>,
-    /// The only backend that can run it; `None` when both can.
+    /// The only backend that can run it; `None` if both can.
     pub only_on: Option<Backend>,
     #[serde(default)]
     pub deterministic: Determinism,
     #[serde(default)]
     pub start_in: PathBuf,
-    /// Wall time after which one run of the program is ended.
+    /// Wall time in seconds after which a run of the program is killed.
     #[serde(default = "five_minutes")]
     pub timeout_s: u64,
-    /// Resident memory in MiB above which one run of the program is ended; `None` for most of the machine's.
+    /// Resident memory in MiB above which a run of the program is killed; `None` for most of the machine's memory.
     pub memory_limit_mib: Option<u64>,
     pub sizes: BTreeMap<String, Size>,
     #[serde(default)]
@@ -126,7 +126,7 @@ pub enum Language {
     C,
     #[serde(rename = "c++")]
     Cpp,
-    /// Prebuilt: an executable that its own build system made, or a shared library that it loads.
+    /// Built by the program's own build system: an executable, or a shared library that it loads.
     Built,
 }
 
@@ -158,7 +158,7 @@ pub enum Determinism {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variation {
     pub false_because: String,
-    /// The only backend on which they differ; `None` for all.
+    /// The only backend on which runs differ; `None` for all.
     pub on: Option<Backend>,
     #[serde(default = "launches")]
     pub same: Reproducibility,
@@ -213,12 +213,11 @@ pub struct Size {
 pub struct Input {
     pub name: PathBuf,
     pub shipped: Option<PathBuf>,
-    /// Path inside the suite's data folder, or a data mirror.
+    /// Path inside the suite's data folder or a data mirror.
     pub data: Option<PathBuf>,
     pub url: Option<String>,
-    #[serde(default, with = "optional_hash")]
     pub sha256: Option<Sha256>,
-    /// A stand-in for a file that is not available; the result says so.
+    /// Generator of a replacement for a file that is not available; results say so.
     pub generate: Option<Generator>,
 }
 
@@ -227,7 +226,7 @@ pub struct Input {
 pub struct Checks {
     pub exit_code: i32,
     pub stdout_contains: Vec<String>,
-    /// Lines of its standard output that differ from run to run (times); left out of the comparison.
+    /// Lines of standard output that differ from run to run, such as times; excluded from the comparison.
     #[serde(with = "regexes")]
     pub volatile_lines: Vec<Regex>,
     pub output_files: Vec<PathBuf>,
@@ -252,7 +251,7 @@ impl Suite {
 }
 
 impl Benchmark {
-    /// Path inside the source of a path that the manifest gives relative to `directory`, without `.` and `..`.
+    /// Returns the path inside the source of a path relative to `directory`, without `.` and `..`.
     pub fn in_source(&self, relative: &Path) -> PathBuf {
         let path = self.directory.join(relative);
         normalised(&path).unwrap_or(path)

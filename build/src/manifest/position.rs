@@ -1,14 +1,17 @@
-//! Finds the place of a value in a YAML text by its keys. Values themselves need not carry their positions.
+//! Finds the position of a value in a YAML text by its keys. Values themselves need not have positions.
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_saphyr::{Location, Spanned};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Key(String),
     Index(usize),
+    /// The key itself, not its value.
     Name(String),
 }
 
@@ -24,91 +27,63 @@ impl From<usize> for Step {
     }
 }
 
-enum Node {
-    Mapping(Vec<(Spanned<String>, Spanned<Node>)>),
-    List(Vec<Spanned<Node>>),
-    Scalar,
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NodeVisitor;
-
-        impl<'de> Visitor<'de> for NodeVisitor {
-            type Value = Node;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("any value")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Node::Mapping(entries))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = list.next_element()? {
-                    entries.push(entry);
-                }
-                Ok(Node::List(entries))
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-                Ok(Node::Scalar)
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
-                Ok(Node::Scalar)
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
-                Ok(Node::Scalar)
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-                Ok(Node::Scalar)
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Node, E> {
-                Ok(Node::Scalar)
-            }
-
-            fn visit_unit<E>(self) -> Result<Node, E> {
-                Ok(Node::Scalar)
-            }
-        }
-
-        deserializer.deserialize_any(NodeVisitor)
-    }
-}
-
-/// The place of the value at the end of `steps`; of the last one that exists, where a step leads nowhere.
+/// Returns the position of the value at the end of `steps`, or of the last value on the way that exists.
 pub fn position(content: &str, steps: &[Step]) -> Location {
-    let Ok(root) = serde_saphyr::from_str::<Spanned<Node>>(content) else {
-        return Location::UNKNOWN;
+    let find = |count: usize| {
+        let walk = Walk(&steps[..count]);
+        serde_saphyr::with_deserializer_from_str(content, |text| walk.deserialize(text)).ok()?
     };
-    let mut here = &root;
-    for step in steps {
-        let next = match (step, &here.value) {
-            (Step::Key(key), Node::Mapping(entries)) => entries
-                .iter()
-                .find(|(name, _)| name.value == *key)
-                .map(|(_, value)| value),
-            (Step::Name(key), Node::Mapping(entries)) => {
-                let name = entries.iter().find(|(name, _)| name.value == *key);
-                return name.map_or(here.referenced, |(name, _)| name.referenced);
-            }
-            (Step::Index(index), Node::List(entries)) => entries.get(*index),
-            _ => None,
-        };
-        match next {
-            Some(next) => here = next,
-            None => break,
+    let mut found = (0..=steps.len()).rev().filter_map(find);
+    found.next().unwrap_or(Location::UNKNOWN)
+}
+
+/// Follows its steps through a text.
+#[derive(Clone, Copy)]
+struct Walk<'a>(&'a [Step]);
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = Option<Location>;
+
+    fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
+        match self.0 {
+            [] => Ok(Some(Spanned::<IgnoredAny>::deserialize(text)?.referenced)),
+            _ => text.deserialize_any(self),
         }
     }
-    here.referenced
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = Option<Location>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a mapping or a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = map.next_key::<Spanned<String>>()? {
+            match &self.0[0] {
+                Step::Key(name) if *name == key.value => {
+                    found = map.next_value_seed(Walk(&self.0[1..]))?;
+                    continue;
+                }
+                Step::Name(name) if *name == key.value => found = Some(key.referenced),
+                _ => {}
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        for index in 0.. {
+            if self.0[0] == Step::Index(index) {
+                found = list.next_element_seed(Walk(&self.0[1..]))?.flatten();
+            } else if list.next_element::<IgnoredAny>()?.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
 }

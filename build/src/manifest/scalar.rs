@@ -1,4 +1,4 @@
-//! Values that a manifest writes as one scalar: the schema's version, hashes, regular expressions, `deterministic`.
+//! Values that are one scalar in YAML: the schema's version, regular expressions, `deterministic`.
 
 use std::fmt;
 
@@ -23,39 +23,6 @@ pub mod schema {
             VERSION => Ok(()),
             other => Err(Error::invalid_value(Unexpected::Unsigned(other), &expected)),
         }
-    }
-}
-
-pub mod hash {
-    use superstep_toolchain::Sha256;
-
-    use super::{Deserialize, Deserializer, Error, Serializer, Unexpected};
-
-    pub fn serialize<S: Serializer>(hash: &Sha256, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(hash)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sha256, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let expected = "a SHA-256: 64 hex digits, as sha256sum prints them";
-        Sha256::parse(&text).ok_or_else(|| Error::invalid_value(Unexpected::Str(&text), &expected))
-    }
-}
-
-pub mod optional_hash {
-    use superstep_toolchain::Sha256;
-
-    use super::{Deserialize, Deserializer, Serialize, Serializer, hash};
-
-    #[derive(serde::Deserialize)]
-    struct Hash(#[serde(with = "hash")] Sha256);
-
-    pub fn serialize<S: Serializer>(hash: &Option<Sha256>, to: S) -> Result<S::Ok, S::Error> {
-        hash.map(|hash| hash.to_string()).serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sha256>, D::Error> {
-        Ok(Option::<Hash>::deserialize(from)?.map(|hash| hash.0))
     }
 }
 

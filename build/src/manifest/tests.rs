@@ -69,7 +69,7 @@ fn parsed(content: &str) -> Result<Benchmark, ManifestError> {
     )
 }
 
-/// The error of the benchmark's manifest after one replacement.
+/// Returns the error of the benchmark's manifest after one replacement.
 fn error(from: &str, to: &str) -> String {
     assert_eq!(
         BENCHMARK.matches(from).count(),
@@ -108,7 +108,7 @@ fn a_correct_manifest_is_read() {
 }
 
 #[test]
-fn constants_are_of_a_file_of_the_program() {
+fn constants_must_name_a_file_of_the_program() {
     let with = |entry: &str| format!("constants: [{entry}]\nsizes:\n");
     let correct = BENCHMARK.replace("sizes:\n", &with("{file: one.cu, name: N, value: 4}"));
     let constant = Constant {
@@ -219,12 +219,12 @@ fn reasons_against_determinism_are_kept() {
 fn a_missing_benchmark_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("suite.yaml"), SUITE).unwrap();
-    let error = Manifest::load_suite(folder.path()).unwrap_err().to_string();
+    let error = load_suite(folder.path()).unwrap_err().to_string();
     assert!(
         error.contains("suite.yaml:6:14: benchmark `one` has no manifest"),
         "{error}"
     );
-    let error = Manifest::load_suite(&folder.path().join("none"))
+    let error = load_suite(&folder.path().join("none"))
         .unwrap_err()
         .to_string();
     assert!(error.contains("is a folder with a suite.yaml"), "{error}");
@@ -237,8 +237,8 @@ fn repository() -> PathBuf {
 
 #[test]
 fn the_thesis_suite_has_its_six_programs() {
-    let suite = Manifest::load_suite(&repository().join("suites/thesis"))
-        .unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        load_suite(&repository().join("suites/thesis")).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<_> = suite
         .benchmarks
         .iter()
@@ -262,8 +262,8 @@ fn the_thesis_suite_has_its_six_programs() {
 
 #[test]
 fn the_rodinia_suite_states_the_known_counts() {
-    let suite = Manifest::load_suite(&repository().join("suites/rodinia"))
-        .unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        load_suite(&repository().join("suites/rodinia")).unwrap_or_else(|error| panic!("{error}"));
     let expected = suite.benchmark("hotspot").unwrap().expected["small"];
     assert_eq!(
         (expected.ctas, expected.thread_loads, expected.thread_stores),
@@ -290,7 +290,7 @@ fn complete() -> Benchmark {
 }
 
 #[test]
-fn a_written_manifest_is_read_as_it_was() {
+fn a_written_manifest_is_read_back_unchanged() {
     let json = serde_json::to_string(&complete()).unwrap();
     let again = parsed(&json).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(format!("{again:?}"), format!("{:?}", complete()));

@@ -1,5 +1,4 @@
-//! The rules that the types of a manifest do not express. An error names the keys of its value, by which `position` finds
-//! the line.
+//! The rules that a manifest's types cannot express. An error contains the keys of its value, from which `position` finds the line.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,6 +7,7 @@ use super::model::{
     TranslationUnit,
 };
 use super::position::Step;
+use crate::compile::source::sources;
 
 #[derive(Debug)]
 pub(super) struct Broken {
@@ -121,10 +121,10 @@ impl GitSource {
             "expected what git clone takes, such as https://host/owner/name",
         )
         .at("url")?;
-        // `ext::` runs a command, and other helpers are programs of the user's that a stranger's manifest may not start.
+        // `ext::` runs a command, and other remote helpers are programs that a stranger's manifest must not start.
         require(
             !url.contains("::"),
-            format!("`{url}` names a program of git's, not a repository"),
+            format!("`{url}` names a remote helper of git, not a repository"),
             "expected https://…, ssh://…, git://…, host:path or a folder",
         )
         .at("url")?;
@@ -225,7 +225,7 @@ impl Benchmark {
             .at("language")?;
             require(
                 !is_built(unit) || source.git.is_none(),
-                "a git source holds nothing that is built",
+                "a git source has no prebuilt files",
                 "expected the source {in-tree: true} in suite.yaml",
             )
             .at("language")
@@ -241,7 +241,7 @@ impl Benchmark {
         .at(UNITS)
     }
 
-    /// Completes `files` by the translation units. A git source must list them all, since nothing else is fetched.
+    /// Adds the translation units to `files`. A git source must list them all, since nothing else is fetched.
     fn validate_files(&mut self, source: &Source) -> Valid {
         each(&mut self.files, "files", |path, before| {
             below(&self.directory, path)?;
@@ -355,7 +355,7 @@ fn not_empty(text: &str, key: &str) -> Valid {
     require(!text.trim().is_empty(), problem, "write a short text")
 }
 
-/// Names end up in paths and glob patterns, so they are plain.
+/// Checks that a name is plain, since it becomes part of paths and glob patterns.
 fn identifier(name: &str, what: &str) -> Valid {
     let plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'.');
@@ -380,7 +380,7 @@ fn below(directory: &Path, path: &mut PathBuf) -> Valid {
     Ok(())
 }
 
-/// `base/path` without `.` and `..`, which stays inside its root.
+/// Returns `base/path` without `.` and `..`; fails if it leaves its root.
 fn inside(path: &Path, base: &Path, root: &str) -> Valid<PathBuf> {
     let wrong = |why: &str| {
         broken(
@@ -397,16 +397,8 @@ fn inside(path: &Path, base: &Path, root: &str) -> Valid<PathBuf> {
     normalised(&base.join(path)).map_or_else(|| wrong(&format!("leaves {root}")), Ok)
 }
 
-/// The path without `.` and `..`; `None` when it leaves its root or is absolute.
+/// Returns the path without `.` and `..`; `None` if it leaves its root or is absolute.
 pub(super) fn normalised(path: &Path) -> Option<PathBuf> {
-    let mut result = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => result.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if result.pop() => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(result)
+    let path = sources::normalised(path);
+    (path.is_relative() && !path.starts_with("..")).then_some(path)
 }

@@ -11,13 +11,6 @@ use crate::compile::source::macros::of_nvcc;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
-enum Source {
-    Cuda,
-    C,
-    Cpp,
-    Linked,
-}
-
 pub(super) struct Call<'a> {
     pub(super) nvcc: &'a Nvcc,
     pub(super) builder: Builder,
@@ -69,19 +62,19 @@ impl Call<'_> {
         self.args.output.as_deref().unwrap_or(Path::new(default))
     }
 
-    fn kind(&self, file: &Path) -> Result<Source, Failure> {
+    fn kind(&self, file: &Path) -> Result<Language, Failure> {
         let unclear = || Failure::Fatal(format!("Don't know what to do with '{}'", file.display()));
         let extension = file.extension().and_then(std::ffi::OsStr::to_str);
         Ok(match (self.args.language.as_deref(), extension) {
-            (_, Some("o" | "obj" | "a" | "so")) => Source::Linked,
-            (Some("cu"), _) => Source::Cuda,
-            (Some("c++"), _) => Source::Cpp,
-            (Some("c"), _) => Source::C,
-            (None, Some("cu")) => Source::Cuda,
-            (None, Some("cpp" | "cc" | "cxx" | "c++" | "C")) => Source::Cpp,
-            (None, Some("c")) => Source::C,
+            (_, Some("o" | "obj" | "a" | "so")) => Language::Built,
+            (Some("cu"), _) => Language::Cuda,
+            (Some("c++"), _) => Language::Cpp,
+            (Some("c"), _) => Language::C,
+            (None, Some("cu")) => Language::Cuda,
+            (None, Some("cpp" | "cc" | "cxx" | "c++" | "C")) => Language::Cpp,
+            (None, Some("c")) => Language::C,
             // `libx.so.1`
-            _ if file.to_string_lossy().contains(".so.") => Source::Linked,
+            _ if file.to_string_lossy().contains(".so.") => Language::Built,
             _ => return Err(unclear()),
         })
     }
@@ -99,13 +92,13 @@ impl Call<'_> {
             folder.unwrap_or(Path::new("")).join(name)
         });
         match (self.args.mode, self.kind(file)?) {
-            (Mode::Objects, Source::Linked) => Ok(()),
-            (Mode::Objects, source) => self.object(file, &source, &output),
-            (Mode::Dependencies, Source::Cuda) => {
+            (Mode::Objects, Language::Built) => Ok(()),
+            (Mode::Objects, source) => self.object(file, source, &output),
+            (Mode::Dependencies, Language::Cuda) => {
                 let object = Path::new(file.file_name().unwrap_or_default()).with_extension("o");
                 self.write_dependencies(&self.cuda_object(file)?, &object)
             }
-            (Mode::Preprocessed, Source::Cuda) => {
+            (Mode::Preprocessed, Language::Cuda) => {
                 let text = self.builder.preprocessed(&self.program(file))?;
                 match &self.args.output {
                     Some(to) => self.put(&text, to),
@@ -117,17 +110,17 @@ impl Call<'_> {
                     }
                 }
             }
-            (Mode::Ptx | Mode::Cubin | Mode::Fatbin, Source::Cuda) => {
+            (Mode::Ptx | Mode::Cubin | Mode::Fatbin, Language::Cuda) => {
                 let program = self.program(file);
                 self.put(&self.builder.device_code_as(&program, extension)?, &output)
             }
-            (Mode::Preprocessed | Mode::Dependencies, Source::C | Source::Cpp) => {
+            (Mode::Preprocessed | Mode::Dependencies, source @ (Language::C | Language::Cpp)) => {
                 let flag = match (self.args.mode, self.args.own_dependencies) {
                     (Mode::Preprocessed, _) => "-E",
                     (_, true) => "-MM",
                     (_, false) => "-M",
                 };
-                let mut command = self.host_compiler(&self.kind(file)?);
+                let mut command = self.host_compiler(source);
                 command.arg(flag).arg(file);
                 if let Some(to) = &self.args.output {
                     command.arg("-o").arg(to);
@@ -141,8 +134,8 @@ impl Call<'_> {
         }
     }
 
-    fn object(&self, file: &Path, source: &Source, output: &Path) -> Done {
-        if let Source::Cuda = source {
+    fn object(&self, file: &Path, source: Language, output: &Path) -> Done {
+        if let Language::Cuda = source {
             let made = self.cuda_object(file)?;
             eprint!("{}", made.messages);
             if self.args.dependencies {
@@ -174,19 +167,19 @@ impl Call<'_> {
 
     fn program(&self, file: &Path) -> Program {
         let args = &self.args;
-        // A macro of nvcc's own can be undefined.
+        // nvcc's own macros come first, so that flags can undefine them.
         let mut all = [self.macros(), args.cuda.clone(), args.all.clone()].concat();
         if let Some(proprietary) = self.proprietary_headers() {
             all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
-        // CMake identifies the compiler by such a file. Elsewhere the macro selects code that only nvcc takes.
+        // CMake identifies the compiler by such a file. Elsewhere the macro selects code that only nvcc accepts.
         if file.ends_with("CMakeCUDACompilerId.cu") {
             all.push("-D__NVCC__".into());
         }
-        // Superstep added all of them, also those that Clang does not use here.
+        // All device flags come from Superstep, so an unused one is an error.
         let mut device = vec!["-Werror=unused-command-line-argument".to_owned()];
         device.extend_from_slice(&args.device);
-        // g++ does not warn of these.
+        // g++ does not warn about these.
         let mut host = ["-Qunused-arguments", "-Wno-unknown-warning-option"]
             .map(str::to_owned)
             .to_vec();
@@ -217,15 +210,15 @@ impl Call<'_> {
         of_nvcc(&self.nvcc.version, &self.args.architectures)
     }
 
-    fn host_compiler(&self, source: &Source) -> Command {
+    fn host_compiler(&self, source: Language) -> Command {
         let mut command = Command::new(match (&self.args.host_compiler, source) {
             (Some(folder), _) if folder.is_dir() => folder.join("g++"),
             (Some(path), _) => path.clone(),
-            (None, Source::C) => "gcc".into(),
+            (None, Language::C) => "gcc".into(),
             (None, _) => "g++".into(),
         });
         if self.args.language.is_some() {
-            let is_c = matches!(source, Source::C);
+            let is_c = matches!(source, Language::C);
             command.args(["-x", if is_c { "c" } else { "c++" }]);
         }
         let include = self.args.include.iter();
@@ -258,7 +251,7 @@ impl Call<'_> {
             text.push_str(&format!(" \\\n  {file}"));
         }
         text.push('\n');
-        // The first one is the source.
+        // The first file is the source.
         let targets = if self.args.dependency_targets {
             files.get(1..)
         } else {
@@ -291,18 +284,18 @@ impl Call<'_> {
             || (folders.into_iter().flatten()).any(|folder| file.starts_with(folder))
     }
 
-    /// The words of the link, with an object in place of each source.
+    /// Returns the words of the link command, with an object in place of each source.
     fn objects(&self) -> Result<Vec<Word>, Failure> {
         let made = |(index, word): (usize, &Word)| {
             let Word::File(file) = word else {
                 return Ok(word.clone());
             };
             let source = self.kind(file)?;
-            if let Source::Linked = source {
+            if let Language::Built = source {
                 return Ok(word.clone());
             }
             let object = self.scratch.path().join(format!("{index}.o"));
-            self.object(file, &source, &object)?;
+            self.object(file, source, &object)?;
             Ok(Word::File(object))
         };
         self.args.words.iter().enumerate().map(made).collect()
@@ -366,7 +359,7 @@ impl Call<'_> {
 
     fn put(&self, made: &Path, to: &Path) -> Done {
         let to = self.folder.join(to);
-        // Removed first: a file that is overwritten in place would change under its readers.
+        // Removed first: overwriting the file in place would change it under its readers.
         let _ = fs::remove_file(&to);
         fs::copy(made, &to)
             .map(drop)
@@ -374,7 +367,7 @@ impl Call<'_> {
     }
 }
 
-/// Runs a compiler or linker, which says itself what is wrong.
+/// Runs a compiler or linker, which prints its own errors.
 fn execute(command: &mut Command) -> Done {
     let status = command.status();
     let program = command.get_program().to_string_lossy();

@@ -1,4 +1,4 @@
-//! nvcc's flags, as a table: those of CUDA 12.9 and 13, and some that no manual lists.
+//! The table of nvcc's flags: those of CUDA 12.9 and 13, and some undocumented ones.
 
 use std::path::PathBuf;
 
@@ -23,15 +23,15 @@ pub(super) enum Meaning {
     Text(fn(&mut NvccInvocation) -> &mut Option<String>),
     /// Arguments for another program.
     Parts(fn(&mut NvccInvocation) -> &mut Vec<String>),
-    /// For every compilation, in front of its value.
+    /// A flag for every compilation, before its value.
     All(&'static str),
-    /// For both halves of CUDA files.
+    /// A flag for both halves of CUDA files.
     Cuda(&'static str),
-    /// For host code, in front of its value.
+    /// A flag for host code, before its value.
     Host(&'static str),
     Linker,
     Frontend,
-    /// For the link, in front of its value.
+    /// A flag for the link, before its value.
     Link(&'static str),
     Include,
     Machine,
@@ -39,7 +39,7 @@ pub(super) enum Meaning {
     Architecture,
     Relocatable,
     Cudart,
-    /// Dependencies beside the other output; with `own`, without those in folders of the system.
+    /// Dependencies in addition to the other output; with `own`, without system headers.
     DependenciesToo {
         own: bool,
     },
@@ -90,7 +90,7 @@ const TIMES: &str = "steps are not timed";
 const WARNINGS: &str = "Clang's own warnings are shown";
 const NO_SUCH_FILE: Meaning = Refused("Superstep makes no such file");
 
-/// One row a line: meaning, value, and the flags without their hyphens, as `short/long` or as one name that is both.
+/// One row per line: meaning, value, and the flags without their hyphens, as `short/long` or as one name for both.
 macro_rules! table {
     ($($meaning:expr, $takes:ident: $names:literal;)*) => {
         &[$(($meaning, $takes, $names)),*]

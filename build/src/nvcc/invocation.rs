@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::Failure;
 use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
 use crate::compile::source::arithmetic::{
@@ -10,23 +11,6 @@ use crate::compile::source::arithmetic::{
 };
 use crate::compile::source::default_stream::DEFINITION;
 use Meaning::*;
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum UsageError {
-    #[error("Missing argument for option '{0}'")]
-    MissingArgument(String),
-    #[error("Could not open input file '{file}' ({source})")]
-    NotOpened {
-        file: String,
-        source: std::io::Error,
-    },
-    #[error("Unknown option '{0}'")]
-    Unknown(String),
-    #[error("Option '{option}' is not supported: {why}")]
-    Unsupported { option: String, why: &'static str },
-    #[error("Value '{value}' is not defined for option '{option}'")]
-    Undefined { value: String, option: String },
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
@@ -78,7 +62,7 @@ pub(super) struct NvccInvocation {
 }
 
 impl NvccInvocation {
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, UsageError> {
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let mut invocation = Self::default();
         let mut unknown = Vec::new();
         let mut forward = false;
@@ -98,15 +82,15 @@ impl NvccInvocation {
                 (Takes::Nothing, _) => String::new(),
                 (_, Some(value)) => value,
                 (_, None) => {
-                    (waiting.pop()).ok_or_else(|| UsageError::MissingArgument(word.clone()))?
+                    let missing = || fatal(format_args!("Missing argument for option '{word}'"));
+                    waiting.pop().ok_or_else(missing)?
                 }
             };
             match meaning {
                 Options => {
                     for file in list(&value).iter().rev() {
-                        let text = std::fs::read_to_string(file).map_err(|source| {
-                            let file = file.clone();
-                            UsageError::NotOpened { file, source }
+                        let text = std::fs::read_to_string(file).map_err(|error| {
+                            fatal(format_args!("Could not open input file '{file}' ({error})"))
                         })?;
                         waiting.extend(words(&text).into_iter().rev());
                     }
@@ -116,7 +100,7 @@ impl NvccInvocation {
             }
         }
         match unknown.first() {
-            Some(first) if !forward => Err(UsageError::Unknown(first.clone())),
+            Some(first) if !forward => Err(fatal(format_args!("Unknown option '{first}'"))),
             _ => {
                 invocation.host.extend(unknown);
                 invocation.device.extend(preprocessing(&invocation.host));
@@ -126,15 +110,15 @@ impl NvccInvocation {
         }
     }
 
-    /// The architecture that device code is compiled for when a GPU of `arch` is to run it: of those named, the highest that the GPU
-    /// is not older than, as the driver would choose; else the lowest.
+    /// Returns the architecture to compile device code for if a GPU of `arch` is to run it: the highest named one that the GPU supports, as
+    /// the driver would choose; else the lowest.
     pub fn architecture_for(&self, arch: u32) -> u32 {
         let named = || self.architectures.iter().copied();
         let fitting = named().filter(|&named| named <= arch).max();
         fitting.or(named().min()).unwrap_or(arch)
     }
 
-    /// Clang's flags for device arithmetic. Flags for a single kind of operation win over `-use_fast_math`.
+    /// Returns Clang's flags for device arithmetic. Flags for a single kind of operation take precedence over `-use_fast_math`.
     fn of_arithmetic(&self) -> Vec<String> {
         let is = |what, otherwise| *self.arithmetic.get(&what).unwrap_or(&otherwise);
         let fast = self.fast_math;
@@ -157,7 +141,7 @@ impl NvccInvocation {
         invocation.map(|(flag, _)| flag.to_owned()).collect()
     }
 
-    fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), UsageError> {
+    fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), Failure> {
         let ignored = |invocation: &mut Self, why| {
             if !invocation.ignored.iter().any(|(other, _)| other == word) {
                 invocation.ignored.push((word.to_owned(), why));
@@ -166,16 +150,14 @@ impl NvccInvocation {
         match meaning {
             Met | Options | ForwardUnknown => {}
             Ignored(why) => ignored(self, why),
-            // Most projects have the frontend of nvcc suppress warnings, which Clang's does not give.
+            // Most projects use these to suppress warnings of nvcc's front end, which Clang does not give.
             Frontend if parts(&value).all(|part| part.starts_with("--diag")) => {}
             Frontend => ignored(self, "Clang compiles the code"),
             Refused(why) => {
-                return Err(UsageError::Unsupported {
-                    option: word.to_owned(),
-                    why,
-                });
+                let what = format_args!("Option '{word}' is not supported: {why}");
+                return Err(fatal(what));
             }
-            // `-rdc=true -c -shared`, `-shared -dlink`: what says more about the result wins.
+            // `-rdc=true -c -shared`, `-shared -dlink`: the more specific mode wins.
             Makes(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
             Makes(mode) => self.make(mode),
             All(flag @ ("-D" | "-U")) => {
@@ -271,14 +253,18 @@ impl NvccInvocation {
     }
 }
 
-fn undefined(word: &str, value: &str) -> UsageError {
-    UsageError::Undefined {
-        value: value.to_owned(),
-        option: word.split('=').next().unwrap_or(word).to_owned(),
-    }
+fn fatal(what: std::fmt::Arguments<'_>) -> Failure {
+    Failure::Fatal(what.to_string())
 }
 
-fn truth(word: &str, value: &str) -> Result<bool, UsageError> {
+fn undefined(word: &str, value: &str) -> Failure {
+    let option = word.split('=').next().unwrap_or(word);
+    fatal(format_args!(
+        "Value '{value}' is not defined for option '{option}'"
+    ))
+}
+
+fn truth(word: &str, value: &str) -> Result<bool, Failure> {
     value.parse().map_err(|_| undefined(word, value))
 }
 

@@ -1,7 +1,7 @@
 //! Stands in for `nvcc`: a project's own build system calls it, and gets ordinary objects and executables.
 //!
-//! Each CUDA file becomes a host object that carries its device code as bitcode (`compile::embedded`); what is made of that, and for which
-//! backend, is decided when the program is run.
+//! Each CUDA file becomes a host object that contains its device code as bitcode (`compile::object`). The bitcode is compiled for a backend
+//! when the program is run.
 
 mod call;
 mod flags;
@@ -45,7 +45,7 @@ impl std::fmt::Display for Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         match error {
-            // The compiler's own words, as every other compiler shows them.
+            // The compiler's own output, as every other compiler shows it.
             BuildError::Command { output, .. } => Self::Failed(output),
             error => Self::Failed(format!("error: {error}")),
         }
@@ -65,8 +65,7 @@ pub fn run(
         arguments,
         variable("NVCC_APPEND_FLAGS"),
     ];
-    let args = NvccInvocation::parse(arguments.concat())
-        .map_err(|error| Failure::Fatal(error.to_string()))?;
+    let args = NvccInvocation::parse(arguments.concat())?;
     if let Some(text) = nvcc.answer(args.mode) {
         println!("{text}");
         return Ok(());
@@ -78,7 +77,7 @@ pub fn run(
     if args.verbose || args.dry_run {
         nvcc.describe(&args, options.lowest_arch());
     }
-    // CMake tries flags out in folders of this name, and reads what compilers say of them.
+    // CMake tries flags in folders with these names, and reads the output of compilers.
     let is_trial = folder.components().any(|part| {
         ["CMakeScratch", "CMakeTmp"]
             .iter()

@@ -1,10 +1,11 @@
-//! NVIDIA's proprietary libraries in the toolkit folder: what a project includes and links, although the libraries are not there.
+//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs for projects to include and link, although the libraries are
+//! missing.
 //!
 //! ```text
 //! <cache>/proprietary-<hash>/
-//!   include/cublas_v2.h        leads to that below, or says how to get it
-//!   lib64/libcublas.so         leads the linker to that below, or to nothing
-//!   cublas/include, cublas/lib64/libcublas.so.12   headers, and the names of the library's functions
+//!   include/cublas_v2.h        includes the one below, or says how to get it
+//!   lib64/libcublas.so         linker script for the one below, or for nothing
+//!   cublas/include, cublas/lib64/libcublas.so.12   headers, and a stub with the library's functions
 //! ```
 
 use std::fs;
@@ -29,7 +30,7 @@ impl ProprietaryFolder {
         let include = &toolchain.cuda.include;
         let has_none = |package: &&ProprietaryPackage| {
             let mut headers = package.headers();
-            // Of this one there is an empty one for Clang.
+            // There is an empty version of this one for Clang.
             !headers.any(|name| name != CLANGS && include.join(name).is_file())
         };
         let lacking: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
@@ -84,7 +85,7 @@ impl ProprietaryFolder {
         }
         let place = self.root.join(package.name);
         if place.is_dir() {
-            progress(&format!("{} has been added before", package.title));
+            progress(&format!("{} was already added", package.title));
             return Ok(());
         }
         let staging =
@@ -103,7 +104,7 @@ impl ProprietaryFolder {
         copy_headers(&from.join("include"), &made.join("include"))?;
         fs::create_dir(made.join("lib64")).map_err(BuildError::io("create", &made))?;
         let mut scripts = Vec::new();
-        // Most packages have the one, libNVVM and what was fetched the other.
+        // Most packages have `lib`; libNVVM and fetched packages have `lib64`.
         let mut libraries = from.join("lib");
         if !libraries.is_dir() {
             libraries = from.join("lib64");
@@ -138,9 +139,9 @@ fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String 
     let place = place.display();
     let otherwise = match header {
         CLANGS => String::new(),
-        // Compilers go on after an error, but not without a file that is included.
+        // Compilers continue after `#error`, but not after a missing include.
         _ => format!(
-            "#else\n#error \"{header} is of {}, which is not here yet\"\n#include \"run `superstep toolkit add {}`\"\n",
+            "#else\n#error \"{header} belongs to {}, which is not installed yet\"\n#include \"run `superstep toolkit add {}`\"\n",
             package.title, package.name
         ),
     };
@@ -195,8 +196,8 @@ pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
-/// Makes the shared library `name` in `folder` to link with: `functions` without code or versions, so that programs start with the library
-/// of another CUDA too. The loader reports missing functions when a program starts.
+/// Creates the shared library `name` in `folder` to link with. Its `functions` have no code and no versions, so that programs also start
+/// with the library of another CUDA version. The loader reports missing functions when a program starts.
 pub(super) fn make_stub<'a>(
     toolchain: &Toolchain,
     folder: &Path,
@@ -211,7 +212,7 @@ pub(super) fn make_stub<'a>(
     }
     let file = folder.join(name).with_extension("s");
     fs::write(&file, source).map_err(BuildError::io("write", &file))?;
-    run(Command::new(&toolchain.llvm.clangxx)
+    run(Command::new(toolchain.llvm.tool("clang++"))
         .args(["-shared", "-nostdlib"])
         .arg(format!("-Wl,-soname,{name}"))
         .arg(&file)

@@ -1,14 +1,14 @@
-//! The folder that a project takes for a CUDA toolkit: `nvcc`, headers, and a runtime library that leaves the runtime open.
+//! The folder that a project uses as its CUDA toolkit: `nvcc`, headers, and a stub of the runtime library.
 //!
 //! ```text
 //! <cache>/toolkit-<hash>/
-//!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
-//!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of proprietary libraries
-//!   proprietary               leads to the latter alone (`proprietary.rs`)
+//!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made for
+//!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and links to headers of proprietary libraries
+//!   proprietary               link to the latter alone (`proprietary.rs`)
 //!   lib64/libcudart_stub.a    `compile/link/cudart_stub.c`
-//!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
-//!   lib64/libcudart.so        leads the linker to it; there is no shared one
-//!   lib64/libcudadevrt.a      empty, and so is libculibos.a
+//!   lib64/libcudart_static.a  linker script for it, and for LLVM's OpenMP if a program's host code calls that
+//!   lib64/libcudart.so        the same linker script; there is no shared stub
+//!   lib64/libcudadevrt.a      empty, like libculibos.a
 //!   lib64/libcublas.so        and other proprietary libraries (`proprietary.rs`)
 //!   lib64/stubs               stubs of the driver's libraries (`compile/link/driver.rs`)
 //!   version.json
@@ -28,13 +28,13 @@ use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result, quote};
 use crate::installation::Installation;
 
-/// Changes with what is written into the folder.
+/// Version of the folder's content.
 const LAYOUT: &str = "6";
 
-/// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
-/// that such a GPU would run.
+/// The architecture of the GPU that programs are to run on, 90 for sm_90. Of the architectures on a command line, the one that such a GPU
+/// would run is used.
 const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
-/// The toolkit that a stand-in for nvcc belongs to.
+/// The toolkit folder of a stand-in for nvcc.
 pub const TOOLKIT_VARIABLE: &str = "SUPERSTEP_TOOLKIT";
 
 pub fn arch_wanted() -> u32 {
@@ -50,7 +50,8 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
-    /// The folder for these tools, in `cache`, made when it is not there. `arch` is that of the GPU that programs are compiled for.
+    /// Returns the folder for these tools in `cache`, and creates it if it does not exist. `arch` is that of the GPU that programs are
+    /// compiled for.
     pub fn make(
         toolchain: &Toolchain,
         installation: &Installation,
@@ -91,7 +92,7 @@ impl Toolkit {
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });
-            // As with a shared library, it may come before the objects that need it.
+            // As with a shared library, the script may come before the objects that need it.
             let script = format!(
                 "EXTERN(cudaMalloc)\nINPUT(\"{}\"{openmp})\n",
                 root.join(archive).display()
@@ -139,7 +140,7 @@ impl Toolkit {
             ("CUDA_ROOT", root()),
             ("CUDAToolkit_ROOT", root()),
             ("CUDACXX", self.root.join("bin/nvcc").into_os_string()),
-            // `superstep` itself looks at CUDA_PATH too.
+            // `superstep` itself reads CUDA_PATH too.
             (CUDA, self.cuda.clone().into_os_string()),
         ]
     }

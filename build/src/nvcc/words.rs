@@ -1,4 +1,4 @@
-//! Words of command lines, and what is in them.
+//! Splits command lines into words, and words into parts.
 
 pub(super) fn list(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
@@ -15,7 +15,7 @@ pub(super) fn list(text: &str) -> Vec<String> {
     parts
 }
 
-/// The macros in the value of `-D` or `-U`. A comma that no name follows is part of a value.
+/// Returns the macros in the value of `-D` or `-U`. A comma that is not followed by a name is part of a value.
 pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
     let parts = list(text);
     let is_name = |part: &String| {
@@ -26,15 +26,15 @@ pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
     whole.into_iter().chain(parts)
 }
 
-/// Arguments for another program in a value: divided at commas, then as a shell does at blanks.
+/// Splits a value with arguments for another program at commas, and at spaces like a shell.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
     let parts = split(text, |letter| letter == ',' || letter.is_whitespace());
     parts.into_iter().filter(|part| !part.is_empty())
 }
 
-/// Words of the host compiler for the preprocessor, which nvcc also uses for device code.
+/// Returns the host compiler's flags for the preprocessor, which nvcc also uses for device code.
 pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
-    /// Followed by a value, in its word or the next.
+    /// Flags with a value, in the same word or the next.
     const TAKING: [&str; 8] = [
         "-D",
         "-U",
@@ -54,7 +54,7 @@ pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
         } else if TAKING.iter().any(|flag| word.starts_with(flag)) {
             found.push(word.clone());
         } else if word == "-fopenmp" {
-            // Classes must have one layout on both sides.
+            // Classes must have the same layout on both sides.
             found.push(OPENMP.into());
         }
     }

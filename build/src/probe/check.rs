@@ -11,7 +11,7 @@ use crate::manifest::Result;
 use crate::manifest::error::{Located, Text};
 
 const SCHEMA: u32 = 1;
-/// Words of all tables together: 8 MiB, of which each SM has a copy.
+/// Maximum number of words in all tables together: 8 MiB, of which each SM has a copy.
 const MOST_TABLE_WORDS: u64 = 1 << 20;
 
 pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe> {

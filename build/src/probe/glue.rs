@@ -1,5 +1,5 @@
-//! The CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and the functions of fixed names and types
-//! that the instrumenter calls.
+//! The CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and functions with fixed names and types that
+//! the instrumenter calls.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::path::Path;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
-/// The whole file. `handler` is the text of the user's file at `path`, whose lines keep their numbers in messages.
-/// `definition` is the YAML file: where a handler does not take what its point passes, messages name the point.
+/// Returns the whole file. `handler` is the text of the user's file at `path`, whose lines keep their numbers in messages. `definition` is
+/// the YAML file: if a handler does not take the arguments that its point passes, messages name the point.
 pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -> String {
     let mut text = String::from("#include <superstep/probe.h>\n\nstruct Fields {\n");
     for field in &spec.fields {
@@ -126,8 +126,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
             if in_memory {
                 text.push_str("  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n");
             }
-            // Where fields are in memory, all lanes take one path, so that they need not diverge: only aggregation is the leader's
-            // alone.
+            // With fields in memory, all lanes take the same path, so that they need not diverge; only the leader aggregates.
             let leader = if in_memory && !shares_tables {
                 ""
             } else {
@@ -162,8 +161,8 @@ fn arguments(spec: &ProbeSpec, point: &Point, of_group: bool) -> String {
     list.join(", ")
 }
 
-/// The C++ expression of an argument for one lane or warp, and for a group of lanes that the CPU backend has collected; `arguments` has
-/// that of a table.
+/// Returns the C++ expressions of an argument: for a lane or warp, and for a group of lanes that the CPU backend has collected. `arguments`
+/// handles tables.
 fn expressions(pass: &Pass) -> [&'static str; 2] {
     match pass {
         Pass::Fields => ["*static_cast<Fields *>(fields)", "fields"],

@@ -1,7 +1,7 @@
 //! Probes that users define: a small YAML file and a handler in CUDA C++ (docs/probes.md).
 //!
-//! `schema` reads the YAML, `check` holds the rules and makes the [`superstep_trace::ProbeSpec`] of it, `glue` writes the code
-//! around the handler.
+//! `schema` reads the YAML, `check` has the rules and converts it to a [`superstep_trace::ProbeSpec`], `glue` writes the code around the
+//! handler.
 
 mod check;
 mod glue;

@@ -1,4 +1,4 @@
-//! A probe's YAML as it is written: one strict struct for each mapping.
+//! The schema of a probe's YAML: one strict struct for each mapping.
 
 use serde::Deserialize;
 use superstep_trace::probe::{At, Combine, FieldsIn, OncePer, Per, When, Word};

@@ -1,31 +1,32 @@
-//! One process: started in its own group, watched, and ended with everything it started.
+//! Runs one process in its own group, watches it, and kills everything that it started.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open,
+    Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open,
     set_parent_process_death_signal,
 };
 use superstep_abi::variable;
 
-use super::{End, RunError, RunOutcome, RunSpec, output};
+use super::{End, RunOutcome, RunSpec, output};
+use crate::failure::IoError;
 use crate::interrupt;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs a program to its end, or to its limits. One that fails is no error.
-/// Fails if it could not be started, or its output files not be written; a program that fails is no error here.
-pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
-    let create = |path: &Path| File::create(path).map_err(RunError::at("create", path));
+/// Runs a program until it ends or exceeds a limit. Fails if it cannot be started, or if its output files cannot be written. A program that
+/// fails is not an error here.
+pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
+    let create = |path: &Path| File::create(path).map_err(IoError::at("create", path));
     let (stdout_file, stderr_file) = (create(&spec.stdout)?, create(&spec.stderr)?);
     let mut command = Command::new(&spec.program);
     command
@@ -44,23 +45,24 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     die_with_this_process(&mut command);
     let started = Instant::now();
     let spawned = command.spawn();
-    let mut child = spawned.map_err(RunError::at("start", &spec.program))?;
+    let mut child = spawned.map_err(IoError::at("start", &spec.program))?;
     let limit_bytes = spec.output_limit_bytes;
+    let pid = Pid::from_child(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let stdout = thread::spawn(move || output::copy(stdout, stdout_file, limit_bytes));
     let stderr = thread::spawn(move || output::copy(stderr, stderr_file, limit_bytes));
 
-    let watched = watch(&child, spec, started);
+    let watched = watch(pid, spec, started);
     let wall = started.elapsed();
-    // Whatever the program started goes with it; it would keep the pipes open otherwise.
-    kill_group(child.id());
+    // Also kills the processes that the program started, which would keep the pipes open.
+    kill_group(pid);
     let collect = |copier: thread::JoinHandle<io::Result<bool>>, path: &Path| {
         let copied = copier.join().unwrap_or(Ok(true));
-        copied.map_err(RunError::at("write", path))
+        copied.map_err(IoError::at("write", path))
     };
     let stdout_truncated = collect(stdout, &spec.stdout)?;
     let stderr_truncated = collect(stderr, &spec.stderr)?;
-    let (end, peak_memory_bytes) = watched.map_err(RunError::at("wait for", &spec.program))?;
+    let (end, peak_memory_bytes) = watched.map_err(IoError::at("wait for", &spec.program))?;
     Ok(RunOutcome {
         end,
         wall,
@@ -70,14 +72,14 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     })
 }
 
-/// Has the kernel end the program when this process is killed, so that a later one does not find it in its folder.
-/// The thread that starts the program must outlive it, as that of [`run`] does.
+/// Makes the kernel kill the program if this process is killed, so that it does not run on in the folder of a later run. The thread that
+/// starts the program must outlive it, as that of [`run`] does.
 pub(crate) fn die_with_this_process(command: &mut Command) {
-    let parent = std::process::id();
+    let parent = getpid();
     let ask = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the request.
-        match getppid().map(|pid| pid.as_raw_nonzero().get() as u32) {
+        match getppid() {
             Some(pid) if pid == parent => Ok(()),
             _ => Err(io::ErrorKind::Interrupted.into()),
         }
@@ -87,8 +89,7 @@ pub(crate) fn die_with_this_process(command: &mut Command) {
     unsafe { command.pre_exec(ask) };
 }
 
-fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
-    let pid = child.id();
+fn watch(pid: Pid, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
     let bell = Bell::new(pid);
     let (mut ended_for, mut kill_at) = (None, None);
     loop {
@@ -132,14 +133,14 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
     }
 }
 
-fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
+fn reap(pid: Pid) -> io::Result<Option<(ExitStatus, u64)>> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live local variables of the types that wait4 writes.
     let waited = unsafe {
         libc::wait4(
-            pid as libc::pid_t,
+            pid.as_raw_nonzero().get(),
             &raw mut status,
             libc::WNOHANG,
             &raw mut usage,
@@ -159,17 +160,12 @@ fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
     }
 }
 
-fn kill_group(pid: u32) {
-    if let Some(group) = process_id(pid) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+fn kill_group(pid: Pid) {
+    let _ = kill_process_group(pid, Signal::KILL);
 }
 
-fn process_id(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-fn resident_bytes(pid: u32) -> u64 {
+fn resident_bytes(pid: Pid) -> u64 {
+    let pid = pid.as_raw_nonzero();
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line
@@ -178,13 +174,12 @@ fn resident_bytes(pid: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Wakes a waiter when a process ends, so that short programs are not measured in whole pauses.
+/// Wakes a waiter when a process ends, so that times of short programs are not multiples of the pause.
 struct Bell(Option<OwnedFd>);
 
 impl Bell {
-    fn new(pid: u32) -> Self {
-        let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
-        Self(process_id(pid).and_then(open))
+    fn new(pid: Pid) -> Self {
+        Self(pidfd_open(pid, PidfdFlags::empty()).ok())
     }
 
     fn wait(&self, at_most: Duration) {

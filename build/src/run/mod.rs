@@ -1,11 +1,11 @@
-//! Runs one program: in a process group and a folder of its own, with limits, and with a record of how it ended.
+//! Runs one program in its own process group and folder, with limits, and records how it ended.
 
 mod child;
 mod output;
 pub(crate) mod proprietary;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use child::die_with_this_process;
@@ -23,7 +23,7 @@ pub struct RunSpec {
     pub stdout: PathBuf,
     pub stderr: PathBuf,
     pub timeout: Duration,
-    /// Resident memory of its process above which it is ended; `None` for no limit.
+    /// Resident memory of the process above which it is killed; `None` for no limit.
     pub memory_limit_bytes: Option<u64>,
     pub output_limit_bytes: u64,
     pub kill: Option<Kill>,
@@ -67,25 +67,6 @@ pub struct RunOutcome {
     pub peak_memory_bytes: u64,
     pub stdout_truncated: bool,
     pub stderr_truncated: bool,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("failed to {action} {}: {source}", path.display())]
-pub struct RunError {
-    action: &'static str,
-    path: PathBuf,
-    source: std::io::Error,
-}
-
-impl RunError {
-    fn at(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self {
-            action,
-            path,
-            source,
-        }
-    }
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -1,4 +1,4 @@
-//! Proprietary libraries on the machine that runs a program: where they are, and replacements for missing ones.
+//! Finds proprietary libraries on the machine that runs a program, and replacements for missing ones.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,8 +14,9 @@ use crate::compile::{BuildError, Library, Result, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// The value of `LD_LIBRARY_PATH` for `program`. A library of a newer CUDA replaces a missing one, if it has all functions that the program
-/// calls; `cache` then gets a link to it, and `say` a line. `blas` replaces cuBLAS, and nothing else is then replaced.
+/// Returns the value of `LD_LIBRARY_PATH` for `program`. A library of a newer CUDA version replaces a missing one if it has all functions
+/// that the program calls; `cache` then gets a link to it, and `say` a line. With `blas`, this library replaces cuBLAS, and nothing else is
+/// replaced.
 pub fn library_path(
     program: &Path,
     cache: &Path,
@@ -61,7 +62,7 @@ pub fn library_path(
         };
         say(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
-        // It finds its own kind there.
+        // It finds its own dependencies there.
         folders.extend(newer.parent().map(Path::to_owned));
         stand_ins.push((stem(name), newer));
     }
@@ -105,7 +106,7 @@ fn places(given: &OsString) -> Vec<PathBuf> {
     toolkits.sort();
     places.extend(toolkits);
     let script = "import glob, sys\nfor folder in sys.path:\n  for found in sorted(glob.glob(folder + '/nvidia/*/lib')): print(found)";
-    // Without python3 there are no packages of it.
+    // Without python3, there are no Python packages.
     let output = Command::new("python3").args(["-c", script]).output();
     let text = output.map(|output| output.stdout).unwrap_or_default();
     places.extend(String::from_utf8_lossy(&text).lines().map(PathBuf::from));
@@ -151,14 +152,14 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
     }
 }
 
-/// Names of functions that an executable or a shared library has for others, or takes from them.
+/// Returns the names of functions that an executable or a shared library exports, or imports if not `are_its_own`.
 pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);
     let parsed = object::File::parse(&content).map_err(|error| {
         BuildError::installation(
             format!("the functions of {}", file.display()),
-            error.to_string(),
+            format!("{error}; install or build it again"),
         )
     })?;
     let symbols = parsed.dynamic_symbols();

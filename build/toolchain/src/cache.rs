@@ -1,15 +1,16 @@
-//! The per-user cache: where it is, the lock that keeps two processes apart, and files that are replaced in one step.
+//! The per-user cache: its folder, the lock between processes, and atomic replacement of files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::variable::CACHE;
 
-/// The folder of the per-user cache: [`CACHE`], else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
+/// Returns the folder of the per-user cache: [`CACHE`], else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
 pub fn cache_dir() -> Option<PathBuf> {
     cache_dir_from(|name| {
         std::env::var_os(name)
@@ -26,7 +27,7 @@ pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Opti
 
 #[derive(Debug, Error)]
 #[error(
-    "failed to use the cache folder {}: {why}, and what is built from it would be theirs to choose; {remedy}, or set \
+    "failed to use the cache folder {}: {why}, and could change what is built from it; {remedy}, or set \
      {CACHE} to a folder of your own", path.display()
 )]
 pub struct OpenCache {
@@ -35,10 +36,10 @@ pub struct OpenCache {
     remedy: String,
 }
 
-/// Refuses a cache folder that another user may write to. One that is not there yet is fine.
+/// Refuses a cache folder that another user may write to. One that does not exist yet is accepted.
 ///
-/// A group may write where its number is the user's own: that is how distributions number the group that each user is alone in.
-/// Root may use another user's folder, as in containers.
+/// A group may write if its number equals the user's: distributions give this number to a user's private group. Root may use another user's
+/// folder, as in containers.
 pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     let Ok(metadata) = folder.metadata() else {
         return Ok(());
@@ -51,7 +52,7 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
         Err(OpenCache { path, why, remedy })
     };
     if owner != user && owner != 0 && user != 0 {
-        return refuse(format!("it belongs to another user ({owner})"), "remove it");
+        return refuse(format!("another user owns it ({owner})"), "remove it");
     }
     let by_group = mode & 0o020 != 0 && group != owner;
     if mode & 0o002 != 0 || by_group {
@@ -78,13 +79,13 @@ pub fn replace_file(
     Ok(())
 }
 
-/// Held while something in the cache is made; released when dropped, also when the process is killed.
+/// Held while something in the cache is created; released when dropped, or when the process is killed.
 #[derive(Debug)]
 pub struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped")] File);
 
 impl CacheLock {
-    /// Blocks until it holds the lock file `name` in `dir` (created when absent). `waiting` is called once if another thread or
-    /// process holds it. A file system without locks does without: what is made is renamed into its place anyway.
+    /// Blocks until it holds the lock file `name` in `dir`, which is created if needed. Calls `waiting` once if another thread or process
+    /// holds it. Succeeds without a lock if the file system has none: results are renamed into place anyway.
     pub fn acquire(dir: &Path, name: &str, waiting: &mut dyn FnMut()) -> io::Result<CacheLock> {
         std::fs::create_dir_all(dir)?;
         let file = OpenOptions::new()
@@ -97,17 +98,13 @@ impl CacheLock {
                 waiting();
                 file.lock()?;
             }
-            Err(std::fs::TryLockError::Error(error)) if !has_no_locks(&error) => return Err(error),
-            Err(std::fs::TryLockError::Error(_)) => {}
+            Err(std::fs::TryLockError::Error(error)) => match Errno::from_io_error(&error) {
+                Some(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+                _ => return Err(error),
+            },
         }
         Ok(CacheLock(file))
     }
-}
-
-fn has_no_locks(error: &io::Error) -> bool {
-    let number = rustix::io::Errno::from_io_error(error);
-    use rustix::io::Errno;
-    number.is_some_and(|number| [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].contains(&number))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A check of a toolchain: a small CUDA program, compiled for device and host, packed and linked as in the real pipeline, without a GPU.
+//! Checks a toolchain: compiles a small CUDA program for device and host, packs it and links it as in the real pipeline, without a GPU.
 
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,7 +12,7 @@ use crate::cuda::Cuda;
 use crate::hash::KeyHasher;
 use crate::llvm::Llvm;
 
-/// Uses a header of the runtime, one of libdevice's functions and an atomic, so that each wheel takes part.
+/// Uses a header of the runtime, one of libdevice's functions and an atomic, so that each wheel is used.
 const PROGRAM: &str = r#"#include <cooperative_groups.h>
 #include <cstdio>
 __global__ void kernel(float *values, int *count, int n) {
@@ -42,7 +42,7 @@ pub enum CheckFailure {
         step: &'static str,
         source: std::io::Error,
     },
-    /// A signal ended a tool, which says nothing about the tool.
+    /// A signal killed a tool, which says nothing about the tool.
     #[error("{step} failed: the command was ended by signal {signal}; try again")]
     Ended { step: &'static str, signal: i32 },
     #[error("{0}")]
@@ -65,13 +65,13 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
 
     run(
         "compiling for the device",
-        &llvm.clangxx,
+        &llvm.tool("clang++"),
         &format!("{clang} --cuda-device-only -emit-llvm -o"),
         &[file("check.bc"), cuda_path.clone(), file("check.cu")],
     )?;
     run(
         "generating PTX",
-        &llvm.llc,
+        &llvm.tool("llc"),
         &format!("-mcpu=sm_90 -mattr=+{} -o", cuda.ptx_feature()),
         &[file("check.ptx"), file("check.bc")],
     )?;
@@ -94,7 +94,7 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     let image = ["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(OsString::from);
     run(
         "compiling for the host",
-        &llvm.clangxx,
+        &llvm.tool("clang++"),
         &format!("{clang} --cuda-host-only -o"),
         &[
             &[file("check.o"), cuda_path, file("check.cu")],
@@ -105,7 +105,7 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     )?;
     run(
         "linking",
-        &llvm.clangxx,
+        &llvm.tool("clang++"),
         "-o",
         &[file("check"), file("check.o"), cuda.cudart.clone().into()],
     )
@@ -118,7 +118,7 @@ fn run(
     paths: &[OsString],
 ) -> Result<(), CheckFailure> {
     let mut command = Command::new(tool);
-    // In a process group of its own: Ctrl-C must not end a command whose outcome is remembered.
+    // In its own process group: Ctrl-C must not kill a command whose result is cached.
     command.args(words.split(' ')).args(paths).process_group(0);
     let output = command
         .output()
@@ -140,7 +140,7 @@ fn run(
     })
 }
 
-/// [`compile`], whose result is cached for each pair of compiler and toolkit.
+/// Runs [`compile`], and caches the result for each pair of compiler and toolkit.
 pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     let Some(memory) = cache.map(|cache| cache.join("toolkits").join(key(llvm, cuda))) else {
         return compile(llvm, cuda);
@@ -156,20 +156,19 @@ pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result
         Err(CheckFailure::Io { .. } | CheckFailure::Ended { .. }) => return result,
         Err(failure) => failure.to_string(),
     };
-    // A memory that cannot be written costs two seconds at the next start and nothing else.
-    // An empty file says that the tools serve.
+    // An empty file means success. If it cannot be written, the check runs again at the next start.
     let _ = replace_file(&memory, |file| file.write_all(text.as_bytes()));
     result
 }
 
-/// Changes with the tools' places, versions and times of change, and with the check itself.
+/// Returns a key that changes with the tools' paths, versions and modification times, and with the check itself.
 fn key(llvm: &Llvm, cuda: &Cuda) -> String {
     let mut key = KeyHasher::new(PROGRAM);
     key.list([&llvm.prefix, &cuda.root, &cuda.include])
         .text(&format!("{} {}", llvm.version, cuda.version));
-    let of_llvm = [llvm.clangxx.as_path(), &llvm.llc];
-    let of_cuda = [&*cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice];
-    for file in of_llvm.into_iter().chain(of_cuda) {
+    let of_llvm = ["clang++", "llc"].map(|name| llvm.tool(name));
+    let of_cuda = [&cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice];
+    for file in of_llvm.iter().chain(of_cuda) {
         let changed = file.metadata().and_then(|data| data.modified()).ok();
         let since = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let nanoseconds = since.map_or(0, |since| since.as_nanos());

@@ -1,4 +1,4 @@
-//! Choosing where the CUDA pieces come from.
+//! Chooses the source of the CUDA pieces.
 
 pub(crate) mod merge;
 pub mod proprietary;
@@ -34,8 +34,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The newest PTX version that this `ptxas` reads and that was tried here, as `llc -mattr=+…` wants it, for
-    /// example `ptx88`. Source: the release history in NVIDIA's PTX ISA manual.
+    /// Returns the newest tested PTX version that this `ptxas` reads, in the form of `llc -mattr=+…`, such as `ptx88`. Source: the release
+    /// history in NVIDIA's PTX ISA manual.
     pub fn ptx_feature(&self) -> &'static str {
         match (self.version.major, self.version.minor) {
             (..12, _) | (12, 0) => "ptx80",
@@ -51,9 +51,9 @@ impl Cuda {
     }
 }
 
-/// Looks at [`variable::CUDA`] alone when it is set, else at `CUDA_PATH`, `CUDA_HOME`, the usual folders and last at the
-/// wheels in the cache. An installed toolkit must also compile a small program with this Clang, where there is one;
-/// `left_aside` gets those that do not serve, each with the reason.
+/// Searches [`variable::CUDA`] alone if it is set, else `CUDA_PATH`, `CUDA_HOME`, the usual folders, and last the wheels in the cache. An
+/// installed toolkit must also compile a small program with this Clang, if there is one; `left_aside` gets the rejected ones, each with the
+/// reason.
 pub(crate) fn locate(
     search: &Search,
     llvm: Option<&Llvm>,
@@ -77,15 +77,13 @@ pub(crate) fn locate(
             Err(why) => left_aside.push(why.to_string()),
         }
     }
-    from_wheels(search).map_err(|why| {
+    let folder = wheels::folder(search).ok_or(ToolkitError::NoCacheFolder);
+    let merged = folder.and_then(|folder| wheels::examine(&folder));
+    merged.map_err(|why| {
         let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
         let hint = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
         missing("CUDA compiler and runtime", why, hint)
     })
-}
-
-fn from_wheels(search: &Search) -> Result<Cuda, ToolkitError> {
-    wheels::examine(&wheels::folder(search).ok_or(ToolkitError::NoCacheFolder)?)
 }
 
 fn installed(search: &Search) -> Vec<PathBuf> {

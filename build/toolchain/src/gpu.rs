@@ -1,6 +1,6 @@
-//! The driver and the GPUs of this machine, from the driver library loaded at run time.
+//! Detects the driver and the GPUs of this machine with the driver library, which is loaded at run time.
 //!
-//! libcuda is never linked: a machine without a driver builds and starts everything, and gets [`Gpus::problem`].
+//! libcuda is never linked, so that everything builds and starts on a machine without a driver; [`Gpus::problem`] then says so.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Gpus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
     pub cuda_version: (u32, u32),
-    /// The kernel module's version, such as `580.65.06`, where the system tells it.
+    /// The kernel module's version, such as `580.65.06`, if known.
     pub version: Option<String>,
 }
 
@@ -30,25 +30,11 @@ pub struct Device {
     pub memory_bytes: u64,
 }
 
-impl Device {
-    /// The architecture's name for compilers, such as `sm_90`.
-    pub fn arch(&self) -> String {
-        format!(
-            "sm_{}{}",
-            self.compute_capability.0, self.compute_capability.1
-        )
-    }
-}
-
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} ({}, {} MiB)",
-            self.name,
-            self.arch(),
-            self.memory_bytes >> 20
-        )
+        let (major, minor) = self.compute_capability;
+        let (name, mib) = (&self.name, self.memory_bytes >> 20);
+        write!(f, "{name} (sm_{major}{minor}, {mib} MiB)")
     }
 }
 
@@ -62,7 +48,7 @@ pub fn detect() -> Gpus {
     }
 }
 
-/// Calls a function of the driver library, which returns an error code; each argument with its type in cuda.h.
+/// Calls a function of the driver library and checks its error code. Each argument is followed by its type in cuda.h.
 macro_rules! call {
     ($api:ident.$name:ident($($argument:expr => $type:ty),*)) => {{
         let name = stringify!($name);
@@ -104,7 +90,7 @@ impl Api {
     /// # Safety
     /// `F` must be the function's C type.
     unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, DriverError> {
-        // SAFETY: the caller vouches for the type.
+        // SAFETY: `F` is the function's C type, as callers must ensure.
         let found = unsafe { self.0.get(name.as_bytes()) };
         found.map_err(|source| DriverError::NoFunction { name, source })
     }

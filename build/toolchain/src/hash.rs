@@ -1,14 +1,16 @@
-//! SHA-256 of files and texts, and keys by which cached things are found.
+//! SHA-256 of files and texts, and keys of caches.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 use std::{fmt, io};
 
+use serde::de::{Deserialize, Deserializer, Error, Unexpected};
+use serde::{Serialize, Serializer};
 use sha2::Digest as _;
 
 /// A SHA-256 digest, shown as 64 lower-case hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sha256(pub [u8; 32]);
 
 impl Sha256 {
@@ -32,9 +34,17 @@ impl fmt::Display for Sha256 {
     }
 }
 
-impl fmt::Debug for Sha256 {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Sha256({self})")
+impl Serialize for Sha256 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sha256 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let expected = "a SHA-256: 64 hex digits, as sha256sum prints them";
+        Self::parse(&text).ok_or_else(|| Error::invalid_value(Unexpected::Str(&text), &expected))
     }
 }
 
@@ -48,7 +58,7 @@ pub fn hash_file(path: &Path) -> io::Result<(Sha256, u64)> {
     Ok((Sha256(hasher.finalize().into()), bytes))
 }
 
-/// Collects the parts of a key. Each part is stored with its length, so that `ab`,`c` and `a`,`bc` differ.
+/// Hashes the parts of a key. Each part is preceded by its length, so that `ab`,`c` and `a`,`bc` differ.
 #[derive(Default)]
 pub struct KeyHasher(sha2::Sha256);
 
@@ -69,7 +79,7 @@ impl KeyHasher {
         self
     }
 
-    /// All words, and that there are no more of them.
+    /// Adds all words and their number.
     pub fn list(&mut self, words: impl IntoIterator<Item: AsRef<OsStr>>) -> &mut Self {
         let mut count = 0_u64;
         for word in words {

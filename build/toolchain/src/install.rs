@@ -1,4 +1,4 @@
-//! Installing what is missing: packages first, since a toolkit can only be judged with a compiler at hand.
+//! Installs what is missing: packages first, since the check of a toolkit needs a compiler.
 
 use crate::variable;
 use thiserror::Error;

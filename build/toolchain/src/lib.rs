@@ -1,11 +1,11 @@
 //! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler pieces from an installed
 //! toolkit or from pinned wheels in a per-user cache.
 //!
-//! - [`Toolchain::locate`] looks and changes nothing; [`Missing`] lists absent tools, each with a hint.
+//! - [`Toolchain::locate`] changes nothing; [`Missing`] lists absent tools, each with a hint.
 //! - [`Toolchain::locate_or_fetch`] also fetches the wheels, which needs no root.
 //! - [`Toolchain::install`] fetches all that is absent (packages as root or with passwordless sudo, wheels with pip).
-//! - [`gpu::detect`] asks the driver, loaded at run time, so that nothing here needs a GPU to build or to start.
-//! - [`check::compile`] proves a found toolchain on a small CUDA program, device and host, up to the linked executable.
+//! - [`gpu::detect`] queries the driver, which is loaded at run time, so that nothing here needs a GPU to build or to start.
+//! - [`check::compile`] tests a toolchain on a small CUDA program, device and host, up to the linked executable.
 
 pub mod check;
 pub mod gpu;
@@ -47,7 +47,7 @@ impl Toolchain {
         Survey::here(Purpose::Run).toolchain()
     }
 
-    /// [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA pieces are missing and the user named none.
+    /// Like [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA pieces are missing and the user named none.
     pub fn locate_or_fetch(progress: Progress) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
@@ -57,7 +57,7 @@ impl Toolchain {
         install::install(&Search::from_environment(purpose), progress)
     }
 
-    /// The environment variable and value with which `cargo build` finds LLVM for the `instrument` package.
+    /// Returns the environment variable and value with which `cargo build` finds LLVM for the `instrument` package.
     pub fn llvm_build_variable(&self) -> (&'static str, &std::path::Path) {
         (LLVM_PREFIX_VARIABLE, &self.llvm.prefix)
     }
@@ -67,8 +67,7 @@ impl Toolchain {
 pub struct Survey {
     pub llvm: Result<Llvm, Vec<MissingTool>>,
     pub cuda: Result<Cuda, Vec<MissingTool>>,
-    /// Installed toolkits that are not used, each with the reason. Empty when [`variable::CUDA`] names one, since no
-    /// other is then looked at.
+    /// Installed toolkits that are not used, each with the reason. Empty if [`variable::CUDA`] names one, since no other is then tried.
     pub left_aside: Vec<String>,
 }
 

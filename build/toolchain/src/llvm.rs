@@ -1,4 +1,4 @@
-//! Finding Clang and LLVM 22.
+//! Finds Clang and LLVM 22.
 
 use crate::variable;
 use std::path::{Path, PathBuf};
@@ -18,29 +18,18 @@ pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 pub struct Llvm {
     pub prefix: PathBuf,
     pub version: Version,
-    pub clang: PathBuf,
-    pub clangxx: PathBuf,
-    pub llc: PathBuf,
-    pub llvm_link: PathBuf,
-    pub opt: PathBuf,
-    pub llvm_dis: PathBuf,
 }
 
 impl Llvm {
-    pub fn tools(&self) -> [(&'static str, &Path); 6] {
-        [
-            ("clang", &self.clang),
-            ("clang++", &self.clangxx),
-            ("llc", &self.llc),
-            ("llvm-link", &self.llvm_link),
-            ("opt", &self.opt),
-            ("llvm-dis", &self.llvm_dis),
-        ]
+    pub const TOOLS: [&str; 6] = ["clang", "clang++", "llc", "llvm-link", "opt", "llvm-dis"];
+
+    pub fn tool(&self, name: &str) -> PathBuf {
+        self.prefix.join("bin").join(name)
     }
 }
 
-/// Looks at [`variable::LLVM`] alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
-/// `llvm-config-22` or `llvm-config` in `PATH`.
+/// Searches [`variable::LLVM`] alone if it is set, else the usual prefixes, `LLVM_SYS_221_PREFIX`, and `llvm-config-22` or `llvm-config` in
+/// `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     let with_hint = |mut tools: Vec<MissingTool>, hint: &str| {
         (tools.iter_mut()).for_each(|tool| tool.hint = hint.to_owned());
@@ -69,7 +58,7 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     };
     Err(with_hint(
         nearest.unwrap_or_else(none),
-        &packages::install_line(search.purpose),
+        &packages::line_for(&packages::needed(search.purpose)),
     ))
 }
 
@@ -87,7 +76,7 @@ fn candidates(search: &Search) -> Vec<PathBuf> {
     prefixes
 }
 
-/// `llvm-config` prints the bare version.
+/// Returns the version of an `llvm-config`, which prints nothing else.
 fn version_of(llvm_config: &Path) -> Option<Version> {
     Version::after(&version::version_text(llvm_config).ok()?, "")
 }
@@ -107,20 +96,16 @@ fn missing(name: &str, why: impl Into<String>) -> MissingTool {
     }
 }
 
-/// Checks one prefix. Only `clang++` and `llc` run to tell their version: they come from two packages, and running
-/// all of them at every start would take longer than some compilations.
+/// Checks one prefix. Only `clang++` and `llc` are asked for their versions: they are in different packages, and running all tools at every
+/// start would take longer than some compilations.
 fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();
-    let mut tool = |name: &str| {
+    for name in Llvm::TOOLS.into_iter().chain(["llvm-config"]) {
         let path = prefix.join("bin").join(name);
         if !path.is_file() {
             problems.push(missing(name, format!("not at {}", path.display())));
         }
-        path
-    };
-    let (clang, clangxx, llc) = (tool("clang"), tool("clang++"), tool("llc"));
-    let (llvm_link, opt, llvm_dis) = (tool("llvm-link"), tool("opt"), tool("llvm-dis"));
-    tool("llvm-config");
+    }
     let header = prefix.join("include/llvm-c/Core.h");
     if purpose == Purpose::Build && !header.is_file() {
         let header = header.display();
@@ -130,17 +115,11 @@ fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let version = right_version("clang++", &clangxx).map_err(|problem| vec![problem])?;
-    right_version("llc", &llc).map_err(|problem| vec![problem])?;
+    let version_of = |name| right_version(name, &prefix.join("bin").join(name));
+    let version = version_of("clang++").and_then(|version| version_of("llc").map(|_| version));
     Ok(Llvm {
         prefix: prefix.to_owned(),
-        version,
-        clang,
-        clangxx,
-        llc,
-        llvm_link,
-        opt,
-        llvm_dis,
+        version: version.map_err(|problem| vec![problem])?,
     })
 }
 

@@ -9,7 +9,7 @@ pub struct MissingTool {
     pub hint: String,
 }
 
-/// Everything that is missing; never empty when it comes back as an error.
+/// Everything that is missing; never empty in an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     pub tools: Vec<MissingTool>,
@@ -20,7 +20,7 @@ impl fmt::Display for Missing {
         write!(f, "failed to find the tools to compile CUDA programs:")?;
         for (index, tool) in self.tools.iter().enumerate() {
             write!(f, "\n  {}: {}", tool.name, tool.why)?;
-            // Tools of one package share their hint: once is enough.
+            // Tools of one package have the same hint, which is printed once.
             if self
                 .tools
                 .get(index + 1)

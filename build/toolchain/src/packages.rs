@@ -1,4 +1,4 @@
-//! The distribution's packages: which are needed, and installing them where this process may.
+//! Lists the packages that are needed from the distribution, and installs them if this process may.
 
 use crate::variable::LLVM;
 use std::process::Command;
@@ -10,8 +10,8 @@ use crate::search::Purpose;
 
 const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
 
-/// LLVM's headers and libraries (Polly is named by `llvm-config`). The shared libLLVM needs no further development packages:
-/// `llvm-config --system-libs --link-shared` prints nothing.
+/// LLVM's headers and libraries; `llvm-config` names Polly. The shared libLLVM needs no further development packages: `llvm-config
+/// --system-libs --link-shared` prints nothing.
 const TO_BUILD: [&str; 2] = ["llvm-22-dev", "libpolly-22-dev"];
 
 const COMMANDS: [(&str, &[&str]); 3] = [
@@ -71,13 +71,9 @@ pub enum PackageError {
     },
 }
 
-/// Commands that install every package for `purpose`: a line, after others that add LLVM's own package source where
-/// it is known that the distribution's sources have no Clang 22.
-pub fn install_line(purpose: Purpose) -> String {
-    line_for(&needed(purpose))
-}
-
-fn line_for(packages: &[&str]) -> String {
+/// Returns the commands that install `packages`, after those that add LLVM's own package source if the distribution's sources are known to
+/// lack Clang 22.
+pub(crate) fn line_for(packages: &[&str]) -> String {
     let install = format!("{INSTALL} {}", packages.join(" "));
     if packages.contains(&"clang-22") && lacks("clang-22") {
         format!("{}\n  {install}", add_llvms_source())
@@ -88,7 +84,7 @@ fn line_for(packages: &[&str]) -> String {
 
 const INSTALL: &str = "sudo apt-get update && sudo apt-get install -y --no-install-recommends";
 
-/// The lines with which the LLVM project says its packages are added (apt.llvm.org), for this release of the distribution.
+/// Returns the commands that add the LLVM project's packages (apt.llvm.org) for this release of the distribution.
 fn add_llvms_source() -> String {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = codename(&release).unwrap_or("RELEASE");
@@ -99,7 +95,7 @@ fn add_llvms_source() -> String {
     )
 }
 
-/// The release's name in os-release; that of Ubuntu where the distribution is made of Ubuntu's packages.
+/// Returns the release's name from os-release; that of Ubuntu if the distribution consists of Ubuntu's packages.
 fn codename(os_release: &str) -> Option<&str> {
     let value = |key: &str| {
         let mut lines = os_release.lines();
@@ -109,7 +105,7 @@ fn codename(os_release: &str) -> Option<&str> {
     value("UBUNTU_CODENAME").or_else(|| value("VERSION_CODENAME"))
 }
 
-/// Whether apt has read its sources' lists, which before the first `apt-get update` it has not, and `package` is in none of them.
+/// Returns whether apt has package lists, which the first `apt-get update` creates, and none has `package`.
 fn lacks(package: &str) -> bool {
     // libc6 is in every release.
     let offers = Command::new("apt-cache")
@@ -117,14 +113,11 @@ fn lacks(package: &str) -> bool {
         .output();
     offers.is_ok_and(|offers| {
         let offers = String::from_utf8_lossy(&offers.stdout).into_owned();
-        let has = |package| offers.lines().any(|line| name_offered(line) == package);
+        // Lines have a name, a version and a source.
+        let names = offers.lines().filter_map(|line| line.split('|').next());
+        let has = |package| names.clone().any(|name| name.trim() == package);
         has("libc6") && !has(package)
     })
-}
-
-/// The package's name in a line of `apt-cache madison`: name, version and source.
-fn name_offered(line: &str) -> &str {
-    line.split('|').next().unwrap_or_default().trim()
 }
 
 pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError> {
@@ -141,10 +134,10 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
         return Err(PackageError::NeedsRoot { line });
     };
     progress("reading the package lists (apt-get update)");
-    // An unreachable extra source makes `update` fail although the lists at hand may do; only `install` decides.
+    // An unreachable extra source makes `update` fail although the existing lists may be enough; only `install` decides.
     if let Err(problem) = apt_get(prefix, &["update"]) {
         progress(&format!(
-            "apt-get update failed, continuing with the lists that are there: {problem}"
+            "apt-get update failed, continuing with the existing lists: {problem}"
         ));
     }
     progress(&format!("installing {}", packages.join(" ")));
@@ -162,7 +155,7 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
 }
 
 fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
-    // `env` because sudo drops the caller's variables; the lock's wait lets another installation finish first.
+    // `env` because sudo drops the caller's variables; the lock's timeout lets another installation finish first.
     let fixed = "env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300";
     let fixed: Vec<&str> = fixed.split(' ').collect();
     let words = [prefix, &fixed, arguments].concat();

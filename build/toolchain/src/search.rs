@@ -1,4 +1,4 @@
-//! Where to look: the environment and the usual folders, gathered once so that tests can look elsewhere.
+//! Places to search: the environment and the usual folders, gathered once so that tests can replace them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -71,7 +71,7 @@ pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     Ok(text)
 }
 
-/// Runs a command; a tool that another process is still writing (an installation going on) gets a moment.
+/// Runs a command; retries for a moment if another process is still writing the tool, as during an installation.
 fn run_when_free(command: &mut Command) -> io::Result<Output> {
     for _ in 0..20 {
         match command.output() {

@@ -1,5 +1,5 @@
-//! The tools of this machine, where there are any: what is found must compile, pack and link a CUDA program, and ptxas must do what the
-//! build relies on.
+//! Tests the tools of this machine, if there are any: they must compile, pack and link a CUDA program, and ptxas must behave as the build
+//! expects.
 //!
 //! Without the tools the tests are skipped with the reason; `SUPERSTEP_REQUIRE_TOOLS=1` turns that into a failure.
 
@@ -30,7 +30,7 @@ fn the_installed_tools_compile_a_cuda_program() {
     check::compile(&toolchain.llvm, &toolchain.cuda).unwrap();
 }
 
-/// The binary of a kernel with a pointer and a body.
+/// Returns the binary of a kernel with a pointer and a body.
 fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str]) -> Vec<u8> {
     let (ptx, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
     let text = format!(
@@ -51,8 +51,8 @@ fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str])
     std::fs::read(&cubin).unwrap()
 }
 
-/// The build takes the code that lets lanes wait for each other away from probes where the program's own modules have none (`native` in
-/// build/src/compile/device/gpu.rs). A program that waits would hang otherwise.
+/// The build removes the code that lets lanes wait for each other from probes if the program's own modules have none (`native` in
+/// build/src/compile/device/gpu.rs). If this test failed, programs that wait could hang.
 #[test]
 fn ptxas_tells_kernels_whose_lanes_wait_for_each_other() {
     let Some(toolchain) = tools() else { return };

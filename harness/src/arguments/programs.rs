@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_build::bail;
 use superstep_build::failure::Failure;
-use superstep_build::manifest::{Manifest, Suite};
+use superstep_build::manifest::{Suite, load_suite};
 
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
@@ -95,7 +95,7 @@ fn from_manifest(
     }
     let folder = (program.parent()).filter(|parent| !parent.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let suite = Manifest::load_suite(folder)?;
+    let suite = load_suite(folder)?;
     let name = program.file_stem().and_then(OsStr::to_str);
     let name = name.unwrap_or_default().to_owned();
     if suite.benchmark(&name).is_none() {

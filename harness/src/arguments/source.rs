@@ -11,8 +11,8 @@ use regex::Regex;
 use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::{
-    Benchmark, Checks, Determinism, Flags, Input, Language, Manifest, Size, Suite, TranslationUnit,
-    Variation,
+    Benchmark, Checks, Determinism, Flags, Input, Language, Size, Suite, TranslationUnit,
+    Variation, load_suite,
 };
 
 use crate::results::write_json;
@@ -360,7 +360,7 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
         }
         write_json(&folder.join(format!("{}.yaml", benchmark.name)), &manifest)?;
     }
-    Ok(Manifest::load_suite(folder)?)
+    Ok(load_suite(folder)?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use superstep_analysis::Analysis;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::{
-    BEHIND_ALLOCATIONS, CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, UNKNOWN_SITES, launch_name,
+    CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, PAST_ALLOCATIONS, UNKNOWN_SITES, launch_name,
 };
 use superstep_trace::{LaunchOutcome, SiteTable};
 
@@ -26,7 +26,7 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
     let checks = CHECKS.map(|(name, kind)| {
         let violation = &scan.violations[kind];
         let groups = violation.groups;
-        let behind = &scan.violations[BEHIND_ALLOCATIONS];
+        let behind = &scan.violations[PAST_ALLOCATIONS];
         match (&violation.first, &behind.first) {
             (None, Some((_, first))) if kind == OUTSIDE_ALLOCATIONS => warned(
                 name,

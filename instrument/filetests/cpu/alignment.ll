@@ -1,5 +1,5 @@
-; A GPU refuses an address that is no multiple of what the access needs. What decides is the begin of an array: a parameter of the kernel, or
-; a pointer that it loads. Of variables of the module it is known. What a packed structure needs is one byte.
+; A GPU rejects misaligned addresses. The start of an array is checked: a parameter of the kernel, or
+; a pointer that it loads. Variables of the module need no check, nor do members of packed structures.
 target triple = "nvptx64-nvidia-cuda"
 
 @bytes = internal addrspace(1) global [64 x i8] zeroinitializer
@@ -34,7 +34,7 @@ define ptx_kernel void @rows(ptr %rows, i32 %index) {
 }
 ; holds: @bytes = internal addrspace(1) global [64 x i8] zeroinitializer, align 4
 ; holds: alloca [16 x i8], align 4
-; Once in the kernel by itself, and once in the loop over threads.
+; Once in the kernel itself, and once in the loop over threads.
 ; holds 10 times: call void @__superstep_misaligned(
 ; holds 1 times: call void @__superstep_misaligned(ptr %in, i64 15,
 ; holds 1 times: call void @__superstep_misaligned(ptr %rows, i64 7,

@@ -1,4 +1,4 @@
-; Denormals count as zeros where the function says so: in operands that may be one, and in results.
+; Denormals are flushed in functions with the attribute: in operands that may be denormals, and in results.
 target triple = "nvptx64-nvidia-cuda"
 
 declare float @llvm.maxnum.f32(float, float)

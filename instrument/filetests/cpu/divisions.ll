@@ -1,4 +1,4 @@
-; Divisions that x86 answers with a signal, and a GPU with a number.
+; Divisions that raise a signal on x86, and have a result on a GPU.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @divide(ptr %out, i32 %a, i32 %b, i64 %c) {

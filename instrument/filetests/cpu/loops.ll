@@ -7,7 +7,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare i32 @llvm.nvvm.shfl.sync.down.i32(i32, i32, i32, i32)
 
-; What the support library has, used so that it is not dropped as dead.
+; Uses functions of the support library, so that they are not removed.
 define void @__superstep_nvvm_barrier_cta_sync_aligned_all(i32 %id) noinline {
   ret void
 }
@@ -28,7 +28,7 @@ define ptx_kernel void @plain(ptr %out) {
   ret void
 }
 
-; What is loaded before the barrier waits in the frame; the coordinates do not.
+; A value that is loaded before the barrier is kept in the frame; the coordinates are not.
 define ptx_kernel void @meets(ptr %out) {
   %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %place = getelementptr i32, ptr %out, i32 %x
@@ -44,14 +44,14 @@ define ptx_kernel void @meets(ptr %out) {
   ret void
 }
 
-; Who waits for lanes is a fiber.
+; A thread that waits for lanes is a fiber.
 define ptx_kernel void @shuffles(ptr %out) {
   %value = load i32, ptr %out
   %other = call i32 @llvm.nvvm.shfl.sync.down.i32(i32 -1, i32 %value, i32 1, i32 31)
   store i32 %other, ptr %out
   ret void
 }
-; So is who meets some of the threads only.
+; So is one at a barrier of some threads.
 define ptx_kernel void @named(ptr %out) {
   store i32 1, ptr %out
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 1)

@@ -1,4 +1,4 @@
-; All lanes of a warp meet in the runtime, each with its registers in memory.
+; All lanes of a warp call the runtime, each with its registers in memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 declare { double, double } @llvm.nvvm.wmma.m8n8k4.load.c.row.stride.f64.p0(ptr, i32)

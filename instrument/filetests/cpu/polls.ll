@@ -1,5 +1,5 @@
-; A loop that loads with `volatile` from global memory may wait for another thread of its CTA, which must get its turn. So may
-; inline PTX of which a load decides how the loop goes on, but not a loop that adds up what it loads.
+; A loop with a `volatile` load from global memory may wait for another thread of its CTA, to which it must yield. So may
+; inline PTX with a load that decides whether the loop continues, but not a loop that adds up loaded values.
 target triple = "nvptx64-nvidia-cuda"
 
 @shared = internal addrspace(3) global i32 undef

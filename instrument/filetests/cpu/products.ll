@@ -1,4 +1,4 @@
-; The upper half of a product depends on the signs. All operands are constants, so that the results stand here.
+; The upper half of a product depends on the signs. All operands are constants, so that the results are below.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @products(ptr %out) {

@@ -1,4 +1,4 @@
-; A lane may hand a shuffle a value that nobody set, because only another lane's counts: no function may promise to get none.
+; A lane may pass an undefined value to a shuffle that only uses another lane's, so no parameter may be `noundef`.
 target triple = "nvptx64-nvidia-cuda"
 
 define internal i32 @first(i32 noundef %value) noinline {

@@ -1,4 +1,4 @@
-; Loads and stores of bytes and vectors in inline PTX touch as many bytes as their type says, however wide the registers are.
+; Loads and stores of bytes and vectors in inline PTX access as many bytes as their type has, even if the registers are wider.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @vectors(ptr %in, ptr %out) {

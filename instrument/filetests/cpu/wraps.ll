@@ -1,4 +1,4 @@
-; Addresses of shared and local memory have 32 bits on a GPU, so an unsigned index that went below 0 leads to what lies below.
+; Addresses of shared and local memory have 32 bits on a GPU, so an unsigned index below 0 wraps around.
 target triple = "nvptx64-nvidia-cuda"
 
 @shared = internal addrspace(3) global [64 x i32] undef
@@ -22,7 +22,7 @@ define ptx_kernel void @wrap(ptr %out, i32 %index, i32 %known) {
   ret void
 }
 
-; So does a constant index that was computed with 32 bits, -1 of integers here, which the compiler may have made one of bytes.
+; So does a constant index that was computed with 32 bits, -1 of integers here, which the compiler may have converted to bytes.
 define ptx_kernel void @constant(ptr %out, i64 %i) {
   %in.shared = getelementptr inbounds i32, ptr addrspace(3) @shared, i64 %i
   %before = getelementptr i8, ptr addrspace(3) %in.shared, i64 17179869180
@@ -43,7 +43,7 @@ define ptx_kernel void @constant(ptr %out, i64 %i) {
 ; holds: %by.bytes = getelementptr i8, ptr addrspace(3) %2, i64 %9
 ; holds: %in.global = getelementptr inbounds i32, ptr addrspace(1) %3, i64 %wide
 
-; A function that only gets pointers into shared memory does so, too.
+; So does an index in a function that is only called with pointers to shared memory.
 define internal i32 @far(ptr %p, i32 %n) noinline {
   %index = zext i32 %n to i64
   %at = getelementptr inbounds i32, ptr %p, i64 %index

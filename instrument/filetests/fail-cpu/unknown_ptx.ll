@@ -1,4 +1,4 @@
-; The error names the instruction, and where it stands.
+; The error names the instruction and its position.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g) !dbg !3 {
@@ -14,4 +14,4 @@ define ptx_kernel void @k(ptr %g) !dbg !3 {
 !3 = distinct !DISubprogram(name: "k", file: !2, line: 1, type: !4, unit: !1, spFlags: DISPFlagDefinition)
 !4 = !DISubroutineType(types: !{})
 !5 = !DILocation(line: 7, column: 3, scope: !3)
-; expect: error: k.cu:7: the CPU backend does not know the PTX instruction `getctarank.none.u32`, in asm "add.u32 $0, $1, 1; getctarank.none.u32 $0;"; run this program with --backend cuda
+; expect: error: k.cu:7: the CPU backend does not support the PTX instruction `getctarank.none.u32`, in asm "add.u32 $0, $1, 1; getctarank.none.u32 $0;"; run this program with --backend cuda

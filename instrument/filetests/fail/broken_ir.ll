@@ -1,4 +1,4 @@
-; IR that LLVM's verifier refuses.
+; IR that LLVM's verifier rejects.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %a) {
@@ -9,7 +9,7 @@ next:
   store i32 1, ptr %p
   ret void
 }
-; expect: error: reading the input produced IR that LLVM refuses: PHI node entries do not match predecessors!
+; expect: error: reading the input produced IR that LLVM rejects: PHI node entries do not match predecessors!
 ; expect:   %p = phi ptr [ %a, %next ]
 ; expect: label %next
 ; expect: label %entry

@@ -1,4 +1,4 @@
-; Two units that define one function.
+; Two units that define the same function.
 ; options: --whole-program filetests/units/copy.ll
 source_filename = "main.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

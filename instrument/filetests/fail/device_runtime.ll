@@ -1,4 +1,4 @@
-; A function of CUDA's device runtime that Superstep lacks: no file of the program could define it.
+; A function of CUDA's device runtime that Superstep does not support; no file of the program could define it.
 ; options: --whole-program
 source_filename = "main.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

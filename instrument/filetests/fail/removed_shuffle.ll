@@ -1,4 +1,4 @@
-; Clang compiles a shuffle without a mask for every GPU, and code generation would give up without saying where it stands.
+; Clang compiles a shuffle without a mask for every GPU; code generation would fail without naming its position.
 ; options: --target-cpu sm_80
 target triple = "nvptx64-nvidia-cuda"
 declare i32 @llvm.nvvm.shfl.down.i32(i32, i32, i32)
@@ -8,4 +8,4 @@ define ptx_kernel void @k(ptr %data) {
   store i32 %next, ptr %data
   ret void
 }
-; expect: error: unknown place: k uses llvm.nvvm.shfl.down.i32, which GPUs have no more since sm_70, and this is compiled for sm_80; call the function whose name ends with _sync instead, or compile for an older architecture
+; expect: error: unknown place: k uses llvm.nvvm.shfl.down.i32, which GPUs no longer support since sm_70, and is compiled for sm_80; call the function whose name ends in _sync instead, or compile for an older architecture

@@ -1,4 +1,4 @@
-; The thesis' figure 5.5: the two origins and the line are named.
+; Figure 5.5 of the thesis: the error names both origins and the line.
 ; options: --strict
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
@@ -20,4 +20,4 @@ join:
 !2 = distinct !DISubprogram(name: "k", file: !1, line: 1, unit: !0)
 !3 = !{i32 2, !"Debug Info Version", i32 3}
 !4 = !DILocation(line: 9, column: 6, scope: !2)
-; expect: error: figure_5_5.cu:9: the address of this store in k may lie in global memory, through parameter 0 of kernel k, or elsewhere, through shared variable s; leave out --strict to test it when the program runs
+; expect: error: figure_5_5.cu:9: the address of this store in k may be in global memory, through parameter 0 of kernel k, or elsewhere, through shared variable s; leave out --strict to test it when the program runs

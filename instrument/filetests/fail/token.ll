@@ -1,4 +1,4 @@
-; A value that LLVM's tools pass along and programs do not compute with.
+; A value of a type for which inkwell has no handles.
 target triple = "nvptx64-nvidia-cuda"
 
 declare token @llvm.experimental.convergence.entry()

@@ -1,4 +1,4 @@
-; Without the other unit, the program would not link; the error says what is missing.
+; A function that no unit defines.
 ; options: --whole-program
 source_filename = "main.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

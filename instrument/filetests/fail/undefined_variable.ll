@@ -1,4 +1,4 @@
-; A variable of another unit that is not there, used through a constant.
+; A variable that no unit defines, used through a constant.
 ; options: --whole-program
 source_filename = "main.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

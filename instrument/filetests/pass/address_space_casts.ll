@@ -1,4 +1,4 @@
-; A cast keeps the space that a pointer has, and a pointer's type proves it, whatever it was cast from.
+; A cast keeps a pointer's space, and a pointer's type proves it, even after a cast.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

@@ -1,4 +1,4 @@
-; A handler that adds up has a place of its own in each function, which is handed over wherever the function may end.
+; An aggregating handler has memory in each function, which is passed to it wherever the function may end.
 ; options: --adds-up
 target triple = "nvptx64-nvidia-cuda"
 

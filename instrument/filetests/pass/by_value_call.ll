@@ -1,4 +1,4 @@
-; A call that passes a structure by value reads it: Clang hands on the address of a global original.
+; A call that passes a structure by value reads it: Clang passes the address of a global original.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 %S = type { [16 x i32] }

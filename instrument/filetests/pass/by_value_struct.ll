@@ -1,4 +1,4 @@
-; Reading a by-value parameter is no global access; a pointer found in it points to global memory.
+; Reading a by-value parameter is not a global access; a pointer in it points to global memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 %S = type { ptr, i32 }

@@ -1,4 +1,4 @@
-; A constant variable may be initialised with the address of another: what is read there may be no global pointer.
+; A constant variable may be initialised with the address of another, so pointers read from it need not be global.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @c = addrspace(4) global [8 x i32] zeroinitializer

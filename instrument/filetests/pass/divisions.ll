@@ -1,4 +1,4 @@
-; Divisions in single precision as inexact as -prec-div=false (divf) and -use_fast_math (divf:0) let them be.
+; Single-precision divisions that -prec-div=false (divf) and -use_fast_math (divf:0) allow to be inexact.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @exact(ptr %g, float %a, float %b) {

@@ -1,5 +1,5 @@
-; A cooperative kernel's barrier: its address is made from registers that the driver sets, and lies in no allocation: it is no site. An
-; address that only half comes from there is one like any other.
+; The barrier of a cooperative kernel is not a site: its address is computed from registers that the driver sets. An
+; address that is only partly computed from these registers is.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g, i64 %n) {

@@ -1,4 +1,4 @@
-; A function whose address is taken may be called with anything: its operations are tested.
+; A function whose address is taken may be called with any pointer, so its accesses are tested.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @f = addrspace(1) global ptr @put

@@ -1,4 +1,4 @@
-; What a call through a pointer returns is tested.
+; The result of an indirect call is tested.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @f = addrspace(1) global ptr @same

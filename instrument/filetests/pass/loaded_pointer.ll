@@ -1,4 +1,4 @@
-; Nothing but global pointers is ever stored here, so a pointer read from memory is a global one.
+; Only global pointers are stored, so a pointer read from memory is global.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @table = addrspace(1) global [4 x ptr] zeroinitializer

@@ -1,4 +1,4 @@
-; Votes have `sync` at the end of their names and shuffles in the middle. Both are instructions of every GPU.
+; Names of votes have `sync` at the end, those of shuffles in the middle. All GPUs support both.
 ; options: --target-cpu sm_90
 target triple = "nvptx64-nvidia-cuda"
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)

@@ -1,5 +1,5 @@
-; Of a matrix that a warp loads or stores, each lane accesses a piece: the pieces follow each other through all lines. Matrices in
-; shared memory are no accesses, nor are products.
+; Each lane accesses a piece of a matrix that a warp loads or stores; the pieces are consecutive in the lines. Matrices in
+; shared memory are not traced, nor are products.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 declare { <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half> } @llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16.p0(ptr, i32)

@@ -1,4 +1,4 @@
-; A class has a virtual function without a body: nvcc brings what stands for it in the table.
+; A class with a pure virtual function: nvcc provides the function for its table.
 ; options: --whole-program
 target triple = "nvptx64-nvidia-cuda"
 

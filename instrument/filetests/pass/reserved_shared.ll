@@ -1,4 +1,4 @@
-; Cooperative groups ask PTX for shared memory that CUDA keeps for itself: atomics on it are no accesses to global memory.
+; Cooperative groups use PTX to get shared memory that CUDA reserves: atomics on it do not access global memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %out) {

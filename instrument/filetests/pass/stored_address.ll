@@ -1,4 +1,4 @@
-; A shared address that became a number may be stored as one, wherever: what is read from memory is tested.
+; A shared address that is converted to a number may be stored as one, so pointers read from memory are tested.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

@@ -1,4 +1,4 @@
-; A literal lies in global memory on a GPU, though the IR leaves it in the generic space.
+; A literal is in global memory on a GPU, although it is in the generic space in the IR.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @text = private unnamed_addr constant [4 x i8] c"abc\00"

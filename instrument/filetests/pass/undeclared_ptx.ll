@@ -1,4 +1,4 @@
-; What inline PTX does without saying so: what is used has its site and its instruction, which stays. What nothing uses has neither, as with
+; Inline PTX with undeclared effects: if its result is used, it has a site, and the instruction is kept. If not, it has neither, as with
 ; nvcc.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

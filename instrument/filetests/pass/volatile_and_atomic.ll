@@ -1,4 +1,4 @@
-; Volatile and atomic loads and stores count like others; so do those of 1 to 16 bytes.
+; Volatile and atomic loads and stores are traced like others, in sizes of 1 to 16 bytes.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g) {

@@ -1,10 +1,10 @@
-; Operations that execute as often as threads wait for each other, and others that look alike.
+; Operations whose number of executions depends on waiting, and similar ones that do not.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
 declare void @llvm.nvvm.nanosleep(i32)
 
-; A loop that only looks; what follows it is steady.
+; A loop that only polls; the operations after it are deterministic.
 define ptx_kernel void @spin(ptr addrspace(1) %flag, ptr addrspace(1) %out) {
 entry:
   br label %look
@@ -19,7 +19,7 @@ done:
   ret void
 }
 
-; A plain load, which the compiler could not move out of the loop; and an atomic one behind a vote.
+; A plain load, which the compiler could not hoist out of the loop, and an atomic load before a vote.
 define ptx_kernel void @plain(ptr addrspace(1) %flag, ptr addrspace(1) %other) {
 entry:
   br label %look
@@ -37,7 +37,7 @@ done:
   ret void
 }
 
-; A list is followed, and a sum made: nobody waits.
+; The sum of a linked list: does not wait.
 define ptx_kernel void @list(ptr addrspace(1) %first, ptr addrspace(1) %n, ptr addrspace(1) %out) {
 entry:
   br label %next
@@ -57,7 +57,7 @@ done:
   ret void
 }
 
-; Sums with as many terms as memory says: the loop counts up to that, and ends by itself.
+; Sums whose number of terms is read from memory: the loops count up to it, and end by themselves.
 define ptx_kernel void @count(ptr addrspace(1) %n, ptr addrspace(1) %data, ptr addrspace(1) %out) {
 entry:
   br label %sum
@@ -77,7 +77,7 @@ done:
   ret void
 }
 
-; A wait that gives up after some attempts.
+; A loop that stops waiting after some attempts.
 define ptx_kernel void @attempts(ptr addrspace(1) %flag, ptr addrspace(1) %out) {
 entry:
   br label %look
@@ -94,7 +94,7 @@ done:
   ret void
 }
 
-; A state in two words, which the compiler puts together; the loop goes back while it waits for a sum.
+; A state in two words, which the compiler combines; the loop repeats while it waits for a sum.
 define ptx_kernel void @two_words(ptr addrspace(1) %states, i64 %tile, ptr addrspace(1) %out) {
 entry:
   br label %look
@@ -115,7 +115,7 @@ done:
   ret void
 }
 
-; Decoupled look-back: from tile to tile until one is complete, waiting for each; of a part, another array has the sum.
+; Decoupled look-back: visits tiles until one is complete, and waits for each; sums of incomplete tiles are in another array.
 define ptx_kernel void @look_back(ptr addrspace(1) %states, ptr addrspace(1) %parts, ptr addrspace(1) %sums, i64 %tile, ptr addrspace(1) %out) {
 entry:
   br label %window
@@ -149,7 +149,7 @@ done:
   ret void
 }
 
-; A lock: each thread tries as often as it takes, and does its work once.
+; A lock: the number of attempts of a thread varies, but it does its work once.
 define ptx_kernel void @lock(ptr addrspace(1) %lock, ptr addrspace(1) %data) {
 entry:
   br label %try
@@ -165,7 +165,7 @@ mine:
   ret void
 }
 
-; The work is in the loop: only the attempts differ.
+; The work is in the loop: only the number of attempts varies.
 define ptx_kernel void @lock_with_flag(ptr addrspace(1) %lock, ptr addrspace(1) %data) {
 entry:
   br label %try
@@ -184,7 +184,7 @@ end:
   ret void
 }
 
-; Work that is handed out: all of it is done once, whoever does it.
+; A work queue: each item is processed once, by any thread.
 define ptx_kernel void @queue(ptr addrspace(1) %next, ptr addrspace(1) %data, i32 %n) {
 entry:
   br label %take
@@ -200,7 +200,7 @@ end:
   ret void
 }
 
-; Steps until the host's flag is set: the steps are work.
+; Steps until the host sets a flag: the steps are work.
 define ptx_kernel void @persistent(ptr addrspace(1) %stop, ptr addrspace(1) %data) {
 entry:
   br label %step
@@ -215,7 +215,7 @@ end:
   ret void
 }
 
-; The last of all CTAs does more, as a ticket says: it is one in each run.
+; The last CTA, by a ticket, does more: exactly one in each run.
 define ptx_kernel void @last(ptr addrspace(1) %ticket, ptr addrspace(1) %data) {
 entry:
   %t = atomicrmw uinc_wrap ptr addrspace(1) %ticket, i32 7 monotonic
@@ -228,7 +228,7 @@ end:
   ret void
 }
 
-; In functions of their own: one looks, one waits.
+; Polling and waiting in separate functions.
 define i32 @state_of(ptr addrspace(1) %p) noinline {
   %v = load volatile i32, ptr addrspace(1) %p
   ret i32 %v

@@ -1,5 +1,5 @@
-; Clang reads the dimensions of clusters and makes nothing of them. What is allocated on the device's heap is there for the program, although it
-; is freed at once.
+; Clang parses cluster dimensions, but ignores them. Memory on the device's heap is kept, even if it is freed in the same
+; function.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @.str = private unnamed_addr constant [18 x i8] c"superstep-cluster\00", section "llvm.metadata"

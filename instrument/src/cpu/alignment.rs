@@ -1,8 +1,8 @@
-//! Accesses whose address must be a multiple of something: a GPU refuses others (`cudaErrorMisalignedAddress`), x86 does not.
+//! Checks of alignment: a GPU reports `cudaErrorMisalignedAddress`, whereas x86 accepts most misaligned accesses.
 //!
-//! [`mark`] puts a call of [`ALIGNED`] before each access whose address is not known to be one, and inline PTX gets the same when it is
-//! lowered. What decides is mostly the begin of an array, which is the same for all threads: LLVM moves such a check out of the loops over
-//! them. [`resolve`] makes code of the calls, which stops the thread.
+//! [`mark`] inserts a call of [`ALIGNED`] before each access whose alignment is not known; the lowering of inline PTX does likewise. The call
+//! usually checks the start of an array, which is the same for all threads, so LLVM hoists it out of the loops over the threads. [`resolve`]
+//! replaces the calls by code that stops the thread.
 
 use crate::ir::{
     Builder, Call, Instruction, IntPredicate::EQ, Location, Module, Opcode::*, Type, Value,
@@ -10,12 +10,12 @@ use crate::ir::{
 };
 use std::collections::HashSet;
 
-/// `void (ptr address, i64 mask, ptr file, i32 line)`: no bit of the mask may be set in the address.
+/// `void (ptr address, i64 mask, ptr file, i32 line)`, which requires that `address & mask` is 0.
 pub const ALIGNED: &str = "superstep.aligned";
-/// The runtime's function that ends the launch, with the same parameters.
+/// Function of the runtime that ends the launch, with the same parameters.
 const MISALIGNED: &str = "__superstep_misaligned";
 const WIDEST: u64 = 16;
-/// How far an address is followed to where it comes from.
+/// Maximum number of steps from an address back to its base.
 const DEPTH: u32 = 12;
 
 pub fn mark(module: &Module) {
@@ -34,7 +34,7 @@ pub fn mark(module: &Module) {
                     }
                 }
             }
-            // All other blocks come behind the first.
+            // The first block dominates all others.
             if number == 0 {
                 at_entry = known;
             }
@@ -42,7 +42,7 @@ pub fn mark(module: &Module) {
     }
 }
 
-/// Adds the check of an address at `place` of the source; `bytes` is a power of two.
+/// Adds a check that the address is a multiple of `bytes`, a power of two; an error names the source position `place`.
 pub fn add<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -50,8 +50,6 @@ pub fn add<'m>(
     pointer: Value<'m>,
     bytes: u64,
 ) {
-    let (pointers, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
-    let signature = Type::void().function(&[pointers, i64t, pointers, i32t]);
     let name = format!("superstep.file.{}", place.file);
     let known = module.variable(&name);
     let file = known.unwrap_or_else(|| module.add_string(&name, place.file.as_bytes()));
@@ -61,11 +59,11 @@ pub fn add<'m>(
     }
     let arguments = [
         address,
-        i64t.constant(bytes - 1),
+        Type::int(64).constant(bytes - 1),
         file.value(),
-        i32t.constant(u64::from(place.line)),
+        Type::int(32).constant(u64::from(place.line)),
     ];
-    builder.call(module.declare(ALIGNED, signature), &arguments);
+    builder.call_named(module, ALIGNED, Type::void(), &arguments);
 }
 
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
@@ -91,7 +89,7 @@ fn of_intrinsic<'m>(
     let name = call.function_name();
     let is = |prefix: &str| name.starts_with(prefix);
     if is("llvm.memcpy.") || is("llvm.memmove.") || is("llvm.memset.") {
-        // The compiler chooses the accesses of a copy of unknown length.
+        // For a copy of unknown length, the compiler chooses the accesses.
         let length = call.operand(2).constant_integer()?;
         let pointers = if is("llvm.memset.") { 1 } else { 2 };
         let parts = (0..pointers).filter_map(|index| {
@@ -113,8 +111,8 @@ fn of_intrinsic<'m>(
     }
 }
 
-/// The part of an address that decides whether it is a multiple of `bytes`, such as the begin of an array; `None` where it is one. The
-/// alignment of this module's variables is raised instead.
+/// Returns the part of an address that has to be checked, such as the start of an array; `None` if the address is known to be a multiple of
+/// `bytes`. Raises the alignment of this module's variables where needed.
 fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<Value<'m>> {
     let base = base_of(module, pointer, bytes, DEPTH);
     let is_memory = base.opcode() == Some(Alloca) || base.as_variable().is_some();
@@ -132,7 +130,7 @@ fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<V
     (known.unwrap_or(1) < bytes).then_some(base)
 }
 
-/// Remainder of an address without parts that are multiples of `bytes`.
+/// Strips offsets that are multiples of `bytes` from an address.
 fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> Value<'m> {
     let Some(less) = depth.checked_sub(1) else {
         return pointer;
@@ -148,7 +146,7 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
                 _ => pointer,
             }
         }
-        // An address that a loop moves on by multiples.
+        // A loop that advances the address by multiples.
         Some(Phi) => {
             let incoming = (pointer.as_instruction()).map_or_else(Vec::new, |phi| phi.incoming());
             let mut bases = (incoming.into_iter())
@@ -163,7 +161,7 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
     }
 }
 
-/// The offset that a `getelementptr` adds: its constant part, and a number that the rest is a multiple of; 0 without a rest.
+/// Returns the offset that a `getelementptr` adds: its constant part, and a divisor of its variable part (0 if it has none).
 fn offset_of(module: &Module, address: Value) -> (u64, u64) {
     let mut ty = address.gep_type();
     let (mut fixed, mut multiple) = (0u64, 0);
@@ -186,7 +184,7 @@ fn offset_of(module: &Module, address: Value) -> (u64, u64) {
     (fixed, multiple)
 }
 
-/// The largest power of two that divides both; 0 for zeros.
+/// Returns the largest power of two that divides both numbers; 0 if both are 0.
 fn common(left: u64, right: u64) -> u64 {
     match left | right {
         0 => 0,
@@ -194,7 +192,7 @@ fn common(left: u64, right: u64) -> u64 {
     }
 }
 
-/// A power of two that divides an integer, modulo the number of its values.
+/// Returns a power of two that divides an integer, even if its computation overflows.
 fn multiple_of(value: Value, depth: u32) -> u64 {
     if let Some(number) = value.constant_integer() {
         return common(number, 1 << 32);

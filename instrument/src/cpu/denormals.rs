@@ -1,5 +1,5 @@
-//! Flushing of single-precision denormals, as with nvcc's `-ftz=true`. x86's mode would flush doubles too, so numbers are flushed around
-//! each operation, as the GPU's instructions do.
+//! Flushes single-precision denormals, as with nvcc's `-ftz=true`. x86's mode would flush doubles too, so operands and results of each
+//! operation are flushed, as the GPU's instructions do.
 
 use crate::ir::{
     Builder, Instruction,
@@ -18,13 +18,13 @@ const EXPONENT: u64 = 0xff << 23;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flushes {
     Nothing,
-    /// The result is no denormal then, but for that of an extension of a number in another format.
+    /// The result is then not a denormal, except that of an extension from another format.
     Operands,
     Result,
     Both,
 }
 
-/// Flushes where Clang's attribute demands it, which means nothing to x86.
+/// Flushes in functions with Clang's attribute, which has no effect on x86.
 pub fn flush(module: &Module) {
     for function in module.defined_functions() {
         if function.flushes_denormals() {
@@ -100,9 +100,9 @@ fn what(instruction: Instruction) -> Flushes {
 
 fn without_denormals<'m>(builder: &Builder<'m>, number: Value<'m>) -> Value<'m> {
     let ty = number.ty();
-    let bits_type = match ty.is_vector_type() {
-        true => Type::int(32).vector(ty.into_vector_type().get_size()),
-        false => Type::int(32),
+    let bits_type = match ty {
+        Type::VectorType(vector) => Type::int(32).vector(vector.get_size()),
+        _ => Type::int(32),
     };
     let bits = builder.cast(BitCast, number, bits_type);
     let exponent = builder.binary(And, bits, bits_type.splat(EXPONENT));

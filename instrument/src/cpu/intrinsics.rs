@@ -1,4 +1,4 @@
-//! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
+//! Lowers NVPTX intrinsics to the CPU: special registers become fields of the thread block, others calls of the support library.
 
 use super::{COORDINATES, matrices, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value, traits::*};
@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use superstep_abi::cpu::SuperstepThread;
 
-/// The support library defines `llvm.nvvm.a.b` as this prefix and `a_b`.
+/// Prefix of the support library's `a_b`, which implements `llvm.nvvm.a.b`.
 pub const PREFIX: &str = "__superstep_nvvm_";
 
-/// The same for single PTX instructions that headers write as inline assembly.
+/// Prefix of the support library's functions that implement PTX instructions of inline assembly.
 pub const PTX_PREFIX: &str = "__superstep_ptx_";
 
 pub fn lower(module: &Module) -> Result<()> {
@@ -30,13 +30,9 @@ pub fn lower(module: &Module) -> Result<()> {
                     matrices::lower(module, call, operation);
                 } else if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
                     replace(module, call, &format!("{PREFIX}{}", rest.replace('.', "_")));
-                } else if matches!(
-                    name.as_str(),
-                    "llvm.trap" | "llvm.debugtrap" | "llvm.ubsantrap"
-                ) {
-                    let nothing = Type::void().function(&[]);
-                    let trap = module.declare("__superstep_trap", nothing);
-                    Builder::before(call).call(trap, &[]);
+                } else if ["llvm.trap", "llvm.debugtrap", "llvm.ubsantrap"].contains(&&*name) {
+                    let builder = Builder::before(call);
+                    builder.call_named(module, "__superstep_trap", Type::void(), &[]);
                     call.erase();
                 }
             }
@@ -49,7 +45,7 @@ pub fn lower(module: &Module) -> Result<()> {
 pub enum Register {
     WarpSize,
     Lane,
-    /// Indices of the group (`tid`, `ntid`, `ctaid`, `nctaid`) and of the dimension.
+    /// Indices of the group (`tid`, `ntid`, `ctaid`, `nctaid`) and the dimension.
     Coordinate(usize, usize),
 }
 
@@ -69,7 +65,7 @@ impl Register {
         })
     }
 
-    /// Its value at the function's entry, from the thread block.
+    /// Loads the value from the thread block, at the function's entry.
     fn load<'m>(self, module: &'m Module, function: Function<'m>) -> Value<'m> {
         let i32t = Type::int(32);
         let offset_bytes = match self {
@@ -81,32 +77,27 @@ impl Register {
     }
 }
 
-/// Calls `name` instead. A result made of several members comes back through a pointer, as C functions return it.
+/// Calls `name` instead. A struct is returned through a pointer, as C functions do.
 pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     let builder = Builder::before(call);
-    // Without an intrinsic's trailing metadata (the rounding mode, say), which is no value.
+    // An intrinsic's trailing metadata (such as the rounding mode) is not a value.
     let mut arguments = call.arguments();
     let ty = call.ty();
-    let mut types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
-    if ty.is_struct_type() {
-        let slot = Builder::at_entry(call.parent_function()).alloca(ty).value();
-        arguments.insert(0, slot);
-        types.insert(0, slot.ty());
-        let function = module.declare(name, Type::void().function(&types));
-        builder.call(function, &arguments).add_sites(&call.sites());
+    let slot =
+        (ty.is_struct_type()).then(|| Builder::at_entry(call.parent_function()).alloca(ty).value());
+    arguments.splice(0..0, slot);
+    let result = if slot.is_some() { Type::void() } else { ty };
+    let made = builder.call_named(module, name, result, &arguments);
+    made.add_sites(&call.sites());
+    if let Some(slot) = slot {
         call.replace_uses_with(builder.load(ty, slot));
-    } else {
-        let function = module.declare(name, ty.function(&types));
-        let result = builder.call(function, &arguments);
-        result.add_sites(&call.sites());
-        if !ty.is_void_type() {
-            call.replace_uses_with(result.value());
-        }
+    } else if !ty.is_void_type() {
+        call.replace_uses_with(made.value());
     }
     call.erase();
 }
 
-/// Makes calls of the support library pass small integers as its functions expect them.
+/// Makes calls of the support library pass small integers as its functions expect.
 pub fn match_parameter_passing(module: &Module) {
     for function in module.defined_functions() {
         let name = function.name();

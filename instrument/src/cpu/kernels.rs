@@ -1,7 +1,7 @@
-//! Properties of a kernel for the CPU runtime, and the thunk through which it is called.
+//! Properties of a kernel for the CPU runtime, and the thunk that calls it.
 
 use super::polls::YIELD;
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value, traits::*};
+use crate::ir::{Builder, Function, Module, Opcode, Type, Value, space, traits::*};
 use crate::prepare::CLUSTER_DIMENSIONS;
 use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
@@ -10,13 +10,12 @@ use std::collections::HashSet;
 pub struct CpuKernel {
     pub name: String,
     pub parameters: Vec<Parameter>,
-    /// Whether its CTAs wait for each other at the barrier of the grid (`cooperative_groups`' `grid.sync()`).
+    /// Whether its CTAs wait at the grid's barrier (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     pub in_clusters: bool,
-    /// Whether its threads wait for each other, so that each needs a stack of its own.
+    /// Whether its threads wait for each other, so that each needs its own stack.
     pub needs_fibers: bool,
-    /// Whether they only ever wait for all of the CTA, in the kernel itself, and end where the kernel ends, so that loops over the threads
-    /// can replace fibers.
+    /// Whether loops over the threads can replace fibers: threads only wait for the whole CTA, in the kernel itself, and end at its end.
     pub can_loop: bool,
     pub static_shared_bytes: u64,
     pub most_threads: Option<u64>,
@@ -24,7 +23,7 @@ pub struct CpuKernel {
 
 pub struct Parameter {
     pub bytes: u64,
-    /// Where it lies in a block of all arguments, as launches from the device pass them.
+    /// Offset in the argument buffer of a launch from the device.
     pub offset_bytes: u64,
 }
 
@@ -35,7 +34,7 @@ impl CpuKernel {
     }
 }
 
-/// Intrinsics in which a thread waits for others or asks about them: prefixes behind `llvm.nvvm.`.
+/// Prefixes, without `llvm.nvvm.`, of intrinsics that wait for other threads or depend on them.
 const WAITING: &str =
     "bar shfl. vote. match. redux. activemask nanosleep mbarrier cp.async.mbarrier elect wmma.";
 
@@ -66,7 +65,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                 }
                 Some(callee) => callees.push(callee),
                 None => {
-                    // An indirect call may lead anywhere, and text that cannot be parsed may do anything.
+                    // An indirect call may have any callee, and PTX that cannot be parsed may do anything.
                     let template = call.callee().inline_assembly().map(|(text, _)| text);
                     let parsed = template.and_then(|text| Template::parse(&text).ok());
                     let has = |holds: fn(&Instruction) -> bool| {
@@ -83,7 +82,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     });
     let variables = module.variables().into_iter();
     let static_shared_bytes = variables
-        .filter(|v| v.ty().address_space() == 3 && !v.is_declaration())
+        .filter(|v| v.ty().address_space() == space::SHARED && !v.is_declaration())
         .filter(|v| users_in(v.value()).iter().any(|f| reached.contains(f)))
         .map(|v| module.allocated_size_bytes(v.value_type()))
         .sum();
@@ -137,7 +136,7 @@ fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
     found
 }
 
-/// Adds `void thunk(void **args)`, which calls a kernel with the arguments that `args` points to, as for `cudaLaunchKernel`.
+/// Adds `void thunk(void **args)`, which calls a kernel with arguments as `cudaLaunchKernel` takes them.
 pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> {
     let kernel = described.function(module);
     let name = format!("superstep.thunk.{}", described.name);
@@ -151,7 +150,7 @@ pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> 
     thunk
 }
 
-/// The values that `list`, a `void **`, points to; what is passed by value as its address.
+/// Loads the arguments that `list`, a `void **`, points to. A by-value argument stays an address.
 pub fn load_arguments<'m>(
     builder: &Builder<'m>,
     kernel: Function<'m>,

@@ -1,4 +1,4 @@
-//! Operations on matrices: all lanes of a warp call the runtime, each with its registers in memory.
+//! Matrix operations: all lanes of a warp call the runtime, each with its registers in memory.
 
 use super::alignment;
 use crate::ir::{Builder, Call, Module, Type, Value, traits::*};
@@ -12,7 +12,7 @@ pub struct Registers<'m> {
 }
 
 impl<'m> Registers<'m> {
-    /// For the operation that `call` is, or that is in its assembly.
+    /// Allocates the registers for the operation that is `call` or in its inline assembly.
     pub fn of(module: &'m Module, call: Call<'m>) -> Self {
         let ty = Type::int(32).array(REGISTERS as u64);
         let memory = Builder::at_entry(call.parent_function()).alloca(ty).value();
@@ -42,7 +42,7 @@ impl<'m> Registers<'m> {
         types.iter().map(load).collect()
     }
 
-    /// Has the warp execute the operation. Lines of a matrix without a stride are contiguous.
+    /// Calls the runtime to execute the operation. Without a stride, lines are contiguous.
     pub fn run(
         &self,
         builder: &Builder<'m>,
@@ -51,8 +51,6 @@ impl<'m> Registers<'m> {
         stride: Option<Value<'m>>,
     ) {
         let (pointer, long) = (Type::pointer(0), Type::int(64));
-        let signature = Type::void().function(&[long, pointer, pointer, long]);
-        let function = self.module.declare("__superstep_matrix", signature);
         let address = address.map_or(pointer.null(), |address| builder.to_generic(address));
         if let MatrixOperation::Load(tile) | MatrixOperation::Store(tile) = operation {
             let (bytes, location) = (alignment_bytes(tile), self.call.location());
@@ -69,20 +67,22 @@ impl<'m> Registers<'m> {
             (None, _) => long.constant(0),
         };
         let code = long.constant(operation.code());
-        let done = builder.call(function, &[code, self.memory, address, stride]);
+        let arguments = [code, self.memory, address, stride];
+        let name = "__superstep_matrix";
+        let done = builder.call_named(self.module, name, Type::void(), &arguments);
         done.add_sites(&self.call.sites());
     }
 }
 
-/// Alignment of a matrix's address below which an H200 reports `cudaErrorMisalignedAddress`. PTX demands more, and strides that are
-/// multiples of 16 bytes, which the hardware does not check.
+/// Returns the alignment below which an H200 reports `cudaErrorMisalignedAddress`. PTX requires more, and strides of multiples of 16 bytes,
+/// but the hardware does not check that.
 fn alignment_bytes(tile: Tile) -> u64 {
     let is_square = tile.shape.m == tile.shape.n;
     match (tile.element, tile.part, tile.by_columns) {
         (Element::F64, Part::C, false) => 16,
         (Element::F64, ..) => 8,
         (Element::F32 | Element::S32, Part::C, false) if is_square => 8,
-        // Lines across the sums, of which a lane loads single bytes.
+        // A lane loads single bytes from lines that are not along k.
         (Element::S8 | Element::U8, Part::A, true)
         | (Element::S8 | Element::U8, Part::B, false) => 1,
         _ => 4,

@@ -1,9 +1,8 @@
-//! The CPU backend: the same device IR, made into code for an x86-64 processor.
+//! The CPU backend: lowers the same device IR to x86-64.
 
 mod alignment;
-mod casts;
+mod arithmetic;
 mod denormals;
-mod divisions;
 mod intrinsics;
 mod kernels;
 mod loops;
@@ -12,22 +11,23 @@ mod polls;
 mod ptx;
 mod registration;
 mod shared;
-mod shifts;
 
+use crate::children;
 use crate::ir::{
-    Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, traits::*,
+    Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, space,
+    traits::*,
 };
-use crate::{children, wraps};
+use crate::semantics::wraps;
 use anyhow::{Result, bail};
 use std::mem::offset_of;
 use std::path::Path;
 use superstep_abi::cpu::SuperstepThread;
 use superstep_trace::{ModuleTable, Probe};
 
-/// The thread block that the runtime fills for each CUDA thread (`runtime/cpu/device/thread.h`).
+/// Block of data on the running CUDA thread, filled by the runtime (`runtime/cpu/device/thread.h`).
 const THREAD: &str = "__superstep_thread";
 
-/// Offsets of the coordinates, by the first number of [`Register::Coordinate`](intrinsics::Register::Coordinate).
+/// Offsets of the coordinates, indexed by the first number of [`Register::Coordinate`](intrinsics::Register::Coordinate).
 const COORDINATES: [usize; 4] = [
     offset_of!(SuperstepThread, tid),
     offset_of!(SuperstepThread, ntid),
@@ -35,8 +35,8 @@ const COORDINATES: [usize; 4] = [
     offset_of!(SuperstepThread, nctaid),
 ];
 
-/// Turns a (traced or untraced) device module into one for the CPU runtime. `libraries` are bitcode files to link in:
-/// the intrinsics' implementations and the probe's handler.
+/// Turns a device module, traced or not, into one for the CPU runtime. `libraries` are bitcode files to link in:
+/// the implementations of intrinsics and the probe's handler.
 pub fn lower(
     module: &mut Module,
     table: &ModuleTable,
@@ -44,16 +44,14 @@ pub fn lower(
     cpu: &str,
 ) -> Result<()> {
     let machine = Machine::x86(cpu)?;
-    polls::allow(module);
+    polls::yield_before(module);
     let kernels = kernels::describe(module);
     module.set_target(&machine);
     drop_device_properties(module);
     rename_library_calls(module);
     children::lower(module);
-    shifts::bound(module);
-    divisions::bound(module);
-    casts::bound(module);
-    wraps::allow(module, true);
+    arithmetic::define(module);
+    wraps::sign_extend(module, true);
     denormals::flush(module);
     order_zeros(module);
     alignment::mark(module);
@@ -114,8 +112,8 @@ fn drop_device_properties(module: &Module) {
     }
 }
 
-/// Orders -0 before +0 in `fmin` and `fmax`, as PTX's `min` and `max` do; LLVM leaves that open. Equal numbers differ in the sign of a zero
-/// at most. (`llvm.minimumnum`, which says the same, loses numbers beside NaNs in LLVM 22.)
+/// Orders -0 before +0 in `fmin` and `fmax`, as PTX's `min` and `max` do; LLVM leaves that open. Equal numbers differ at most in the sign of
+/// zero. (`llvm.minimumnum` has this order, but LLVM 22 may lose the number if the other operand is NaN.)
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
@@ -141,8 +139,8 @@ fn order_zeros(module: &Module) {
     }
 }
 
-/// Allows undefined arguments and results. A lane may pass one to a shuffle that only uses other lanes' values; with `noundef`, LLVM would
-/// conclude that such a lane never gets there.
+/// Allows undefined arguments and results. A lane may pass one to a shuffle that only uses values of other lanes; with `noundef`, LLVM would
+/// assume that such a lane never reaches the call.
 fn allow_undefined_values(module: &Module) {
     for function in module.functions() {
         if !function.is_intrinsic() {
@@ -154,7 +152,7 @@ fn allow_undefined_values(module: &Module) {
     }
 }
 
-/// Gives device-side library functions that the runtime provides names of their own, distinct from the host's.
+/// Renames device-side library functions that the runtime provides, because the host has functions of the same names.
 fn rename_library_calls(module: &Module) {
     for (name, ours) in [
         ("vprintf", "__superstep_vprintf"),
@@ -169,7 +167,7 @@ fn rename_library_calls(module: &Module) {
     }
 }
 
-/// Makes all definitions local: the host program has symbols of the same names.
+/// Makes all definitions local, because the host program has symbols of the same names.
 fn make_local(module: &Module) {
     let visible = |linkage: Linkage| {
         matches!(
@@ -185,8 +183,9 @@ fn make_local(module: &Module) {
         if !variable.is_declaration() && visible(variable.get_linkage()) {
             variable.make_internal();
         }
-        // The host writes constants with cudaMemcpyToSymbol: they may not lie in read-only memory.
-        if variable.ty().address_space() == 4 || variable.is_externally_initialized() {
+        // The host writes constants with cudaMemcpyToSymbol, so they must not be in read-only memory.
+        if variable.ty().address_space() == space::CONSTANT || variable.is_externally_initialized()
+        {
             variable.set_constant(false);
         }
     }

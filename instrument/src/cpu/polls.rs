@@ -1,21 +1,18 @@
-//! Loops that look at global memory until another thread has written there.
+//! Loops that poll global memory until another thread has written it.
 
-use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, traits::*};
+use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, space, traits::*};
 use crate::ptx::{Effect, Template};
 use crate::reach::reach;
 
-/// The runtime's function that lets the other threads of the CTA run.
+/// Function of the runtime that lets the other threads of the CTA run.
 pub const YIELD: &str = "__superstep_yield";
 
-/// Marks inline PTX whose loads a loop waits for.
+/// Attribute of inline PTX that a loop polls.
 pub const POLLS: &str = "superstep-polls";
 
-const GENERIC: u32 = 0;
-const GLOBAL: u32 = 1;
-
-/// Lets the other threads of the CTA run before each volatile load in a loop, and before inline PTX of which a load decides how a loop goes
-/// on: such a load may wait for one of them. Shared memory is left out: there `volatile` mostly keeps a sum among lanes in memory.
-pub fn allow(module: &Module) {
+/// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that decides whether a loop
+/// continues: the loop may wait for one of them. Excludes shared memory, where `volatile` is mostly used in reductions within a warp.
+pub fn yield_before(module: &Module) {
     for instruction in module.instructions() {
         let polls = match instruction.as_call() {
             None => {
@@ -28,8 +25,7 @@ pub fn allow(module: &Module) {
             if let Some(call) = instruction.as_call() {
                 call.set_text_attribute(POLLS, "");
             }
-            let others_run = module.declare(YIELD, Type::void().function(&[]));
-            Builder::before(instruction).call(others_run, &[]);
+            Builder::before(instruction).call_named(module, YIELD, Type::void(), &[]);
         }
     }
 }
@@ -39,7 +35,7 @@ fn is_volatile_load(instruction: Instruction) -> bool {
         && instruction.is_volatile()
         && matches!(
             instruction.operand(0).ty().address_space(),
-            GENERIC | GLOBAL
+            space::GENERIC | space::GLOBAL
         )
 }
 
@@ -58,7 +54,7 @@ fn leads_to(from: Block, to: Block) -> bool {
     reach(from.successors(), |b| b.successors()).contains(&to)
 }
 
-/// Whether what a call returns decides where its block is left for good.
+/// Whether the result of a call decides if the loop around it ends.
 fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);

@@ -1,10 +1,10 @@
-//! The constructor by which a device object registers with the CPU runtime.
+//! Constructor that registers a device object with the CPU runtime.
 
 use super::kernels::{CpuKernel, Parameter, add_thunk};
 use super::loops::Loops;
 use crate::defined::GROUP;
 use crate::globals::device_variables;
-use crate::ir::{Builder, Linkage, Module, Type, Value, traits::*};
+use crate::ir::{Builder, Linkage, Module, Type, Value, space, traits::*};
 use superstep_abi::cpu::{
     ABI_VERSION, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS, KERNEL_NEEDS_FIBERS,
     KERNEL_WAITS_FOR_GRID, SPACE_CONSTANT, SPACE_GLOBAL,
@@ -19,10 +19,6 @@ pub fn add<'m>(
 ) {
     let (pointer, i32t, i64t) = (Type::pointer(0), Type::int(32), Type::int(64));
     let string = |text: &str| module.add_string("superstep.text", text.as_bytes()).value();
-    let thunks: Vec<Value> = (kernels.iter())
-        .map(|kernel| add_thunk(module, kernel).value())
-        .collect();
-
     let kernel_type = Type::structure(&[
         pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer, pointer, i64t,
     ]);
@@ -32,17 +28,14 @@ pub fn add<'m>(
         let list = module.constant_array(i32t, &values);
         module.add_constant("superstep.parameters", list).value()
     };
-    let kernel_values: Vec<Value> = kernels
-        .iter()
-        .zip(&thunks)
-        .zip(loops)
-        .map(|((kernel, thunk), loops)| {
+    let kernel_values: Vec<Value> = (kernels.iter().zip(loops))
+        .map(|(kernel, loops)| {
             let loops = loops.as_ref();
             let forgets_threads = loops.is_some_and(|loops| loops.forgets_threads);
             let flag = |flag, is_set| if is_set { u64::from(flag) } else { 0 };
             module.constant_struct(&[
                 string(&kernel.name),
-                *thunk,
+                add_thunk(module, kernel).value(),
                 i32t.constant(kernel.parameters.len() as u64),
                 i32t.constant(
                     flag(KERNEL_NEEDS_FIBERS, kernel.needs_fibers)
@@ -61,19 +54,17 @@ pub fn add<'m>(
         .collect();
 
     let global_type = Type::structure(&[pointer, pointer, i64t, i32t, i32t]);
-    let global_values: Vec<Value> = device_variables(module)
-        .into_iter()
+    let global_values: Vec<Value> = (device_variables(module).into_iter())
         .map(|global| {
-            let is_constant = global.ty().address_space() == 4;
+            let space = match global.ty().address_space() {
+                space::CONSTANT => SPACE_CONSTANT,
+                _ => SPACE_GLOBAL,
+            };
             module.constant_struct(&[
                 string(&global.name()),
                 global.as_generic_constant(),
                 i64t.constant(module.allocated_size_bytes(global.value_type())),
-                i32t.constant(u64::from(if is_constant {
-                    SPACE_CONSTANT
-                } else {
-                    SPACE_GLOBAL
-                })),
+                i32t.constant(u64::from(space)),
                 i32t.constant(0),
             ])
         })
@@ -99,17 +90,15 @@ pub fn add<'m>(
     ];
     let description = module.add_constant("superstep.module", module.constant_struct(&members));
 
-    let takes_pointer = Type::void().function(&[pointer]);
-    let register = module.declare("__superstep_register_cpu_module", takes_pointer);
     let constructor = module.add_function("superstep.register", Type::void().function(&[]));
     constructor.make_internal();
     let builder = Builder::at_end(constructor.append_block("entry"));
-    builder.call(register, &[description.value()]);
+    let register = "__superstep_register_cpu_module";
+    builder.call_named(module, register, Type::void(), &[description.value()]);
     if let Some(group) = module.function(GROUP).filter(|f| !f.is_declaration()) {
-        let takes_group = Type::void().function(&[i32t, pointer]);
-        let register = module.declare("__superstep_register_probe_group", takes_group);
+        let register = "__superstep_register_probe_group";
         let index = i32t.constant(u64::from(table.module));
-        builder.call(register, &[index, group.value()]);
+        builder.call_named(module, register, Type::void(), &[index, group.value()]);
     }
     builder.return_void();
 

@@ -1,20 +1,18 @@
-//! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
+//! Shared memory on the CPU. A CTA runs on one worker thread, so shared variables become thread-local.
 
 use super::thread_field;
-use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, traits::*};
-use crate::wraps;
+use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, space, traits::*};
+use crate::semantics::wraps;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
 use superstep_abi::cpu::SuperstepThread;
 
-const SHARED: u32 = 3;
-
 type Replacements<'m> = HashMap<Value<'m>, Option<Variable<'m>>>;
 
 pub fn lower(module: &Module) -> Result<()> {
     let mut shared = module.variables();
-    shared.retain(|v| v.ty().address_space() == SHARED);
+    shared.retain(|v| v.ty().address_space() == space::SHARED);
     let replacements: Replacements = (shared.iter())
         .map(|v| {
             let own = (!v.is_declaration()).then(|| thread_local(module, *v));
@@ -31,7 +29,7 @@ pub fn lower(module: &Module) -> Result<()> {
                 global.name()
             );
         }
-        // Constants that nothing uses still mention it; dead-code elimination removes both.
+        // Unused constants still refer to it; dead-code elimination removes both.
         if !global.is_declaration() {
             global.make_internal();
         }
@@ -39,7 +37,7 @@ pub fn lower(module: &Module) -> Result<()> {
     Ok(())
 }
 
-/// Whether code or another variable uses the value, directly or through constants.
+/// Whether code or another variable uses a value, directly or through constants.
 fn used(value: Value) -> bool {
     let mut users = value.users().into_iter();
     users.any(|user| !user.is_compound_constant() || used(user))
@@ -107,18 +105,15 @@ fn materialise<'m>(
         };
         entry.cast(AddrSpaceCast, address, value.ty())
     } else {
-        let operands: Vec<Value> = value
-            .operands()
-            .into_iter()
+        let operands: Vec<Value> = (value.operands().into_iter())
             .map(|operand| materialise(module, entry, operand, replacements, made))
             .collect::<Result<_>>()?;
         match value.opcode() {
             Some(GetElementPtr) => {
                 let address = entry.gep_like(value, &operands);
-                address
-                    .as_instruction()
-                    .into_iter()
-                    .for_each(wraps::allow_in);
+                if let Some(instruction) = address.as_instruction() {
+                    wraps::sign_extend_in(instruction);
+                }
                 address
             }
             Some(opcode @ (AddrSpaceCast | BitCast | PtrToInt | PtrToAddr | IntToPtr | Trunc)) => {

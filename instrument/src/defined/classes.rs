@@ -1,22 +1,16 @@
-//! Which class of instructions one belongs to, as probes name them.
+//! Classes of instructions, as probes name them.
 
 use crate::ir::{
     Call, Instruction,
     Opcode::{self, *},
-    Value,
+    Value, space,
     traits::*,
 };
 use crate::reach::reach;
 use superstep_trace::probe::At;
 
-/// NVPTX's address spaces of memory that is not global.
-const SHARED: u32 = 3;
-const CONSTANT: u32 = 4;
-const LOCAL: u32 = 5;
-const PARAMETERS: u32 = 101;
-
-/// The class of an instruction; `None` for those without a machine instruction (phis, casts of pointers) or with a place of their own
-/// (branches, barriers, calls of functions, accesses to global memory).
+/// Returns the class of an instruction; `None` if it becomes no machine instruction (phis, pointer casts) or if probes have a separate place
+/// for it (branches, barriers, calls of functions, accesses to global memory).
 pub fn class_of(instruction: Instruction) -> Option<At> {
     match instruction.get_opcode() {
         Add | Sub | Mul | UDiv | SDiv | URem | SRem | Shl | LShr | AShr | And | Or | Xor | ICmp => {
@@ -39,12 +33,12 @@ fn moves(address: Value) -> bool {
     (1..address.operand_count()).any(|index| !address.operand(index).is_known())
 }
 
-/// Memory that is not global: by its address space, and local memory by the variable that it is.
+/// Classifies memory other than global memory by its address space; local memory also by its variable.
 fn of_memory(pointer: Value) -> Option<At> {
     match pointer.ty().address_space() {
-        SHARED => Some(At::Shared),
-        CONSTANT | PARAMETERS => Some(At::Constant),
-        LOCAL => Some(At::Local),
+        space::SHARED => Some(At::Shared),
+        space::CONSTANT | space::PARAMETER => Some(At::Constant),
+        space::LOCAL => Some(At::Local),
         _ => is_local(pointer).then_some(At::Local),
     }
 }
@@ -66,8 +60,8 @@ fn is_local(pointer: Value) -> bool {
     leads
 }
 
-/// Machine operations that are functions in LLVM: prefixes of names behind `llvm.`, and behind `llvm.nvvm.`. Those of the last row are of
-/// integers where the result is.
+/// Machine operations that are intrinsics in LLVM: prefixes of names after `llvm.` and after `llvm.nvvm.`. Those in the last row count as
+/// integer operations if the result is an integer.
 const OPERATIONS: [(At, &str, &str); 4] = [
     (At::Texture, "", "tex. tld4. suld. sust."),
     (

@@ -1,4 +1,4 @@
-//! Inserting a probe's calls, and the fields of its sites.
+//! Inserts a probe's calls, and the fields of its sites.
 
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, FieldsIn, OncePer};
 
-/// The CPU runtime's answer to "which launch is this?".
+/// Function of the CPU runtime that returns the context of the current launch.
 const CPU_CONTEXT: &str = "__superstep_probe_context";
 
 struct Handlers<'m> {
@@ -87,12 +87,12 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn insert(&self, context: Option<&Context<'m>>) {
         let module = self.module;
         let (pointer, i32t) = (Type::pointer(0), Type::int(32));
-        // Collected first: inserted code has no returns.
+        // Collected before code is inserted.
         let returns: Vec<Instruction> = (self.function.get_basic_blocks().into_iter())
             .filter_map(|block| block.get_terminator())
             .filter(|end| end.get_opcode() == Return)
             .collect();
-        // Readers of values that are replaced, collected first: inserted code reads the old value.
+        // Readers of values that are replaced, collected before code is inserted, which reads the old value.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
                 Subject::Value(value) => value.using_instructions(),
@@ -114,10 +114,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             .collect();
         let context = match context {
             Some(context) => context.pointer,
-            None => {
-                let ask = module.declare(CPU_CONTEXT, pointer.function(&[]));
-                entry.call(ask, &[]).value()
-            }
+            None => entry.call_named(module, CPU_CONTEXT, pointer, &[]).value(),
         };
         let begin = self.handlers.begin;
         for memory in fields.iter().flatten() {
@@ -151,13 +148,13 @@ impl<'m> FunctionProbe<'_, 'm> {
         let (payload, _) = self.subject(&builder, place);
         if log.payloads_left == 0 {
             let (i64t, i32t) = (Type::int(64), Type::int(32));
-            let reserve = module.declare(RESERVE, Type::pointer(0).function(&[i64t, i32t]));
             let count = 1 + u64::from(place.site.followers);
             // Entries are pairs of words.
             let words = (1 + count).next_multiple_of(2);
             let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
             let arguments = [head, i32t.constant(words)];
-            log.next = Some(builder.call(reserve, &arguments).value());
+            let reserved = builder.call_named(module, RESERVE, Type::pointer(0), &arguments);
+            log.next = Some(reserved.value());
             (log.payloads_left, log.offset_bytes) = (count, 0);
         }
         if let Some(first) = log.next {
@@ -227,7 +224,7 @@ impl<'m> FunctionProbe<'_, 'm> {
 
 fn logged_width(place: &Place) -> u32 {
     match place.site.at {
-        At::Block => 0, // its site has its number of instructions there
+        At::Block => 0, // the site's width is the number of instructions
         _ => place.site.width,
     }
 }
@@ -239,10 +236,10 @@ fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
         Type::IntType(_) => value,
         _ => builder.cast(BitCast, value, Type::int(value_bits(value))),
     };
-    match whole.ty() == i64t {
-        true => whole,
-        false => builder.cast(ZExt, whole, i64t),
+    if whole.ty() == i64t {
+        return whole;
     }
+    builder.cast(ZExt, whole, i64t)
 }
 
 fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {

@@ -1,6 +1,6 @@
-//! Probes that users define: calls of their handlers at the places that they name. The handler's bitcode has functions of fixed names and
-//! types, which the harness generates around the user's code. Fields are in the stack frame of the function with the site, and so mostly in
-//! registers; each return writes them to memory.
+//! User-defined probes: calls of their handlers at the places that they name. The handler's bitcode has functions of fixed names and
+//! types, which the build generates around the user's code. Fields are in the stack frame of the function with the site, and thus mostly in
+//! registers; they are written to memory at each return.
 
 mod classes;
 mod insert;
@@ -19,9 +19,9 @@ use std::path::Path;
 use superstep_trace::probe::{At, KernelSlots};
 use superstep_trace::{DefinedProbe, ProbeSpec};
 
-/// Most handler calls that are inlined in a function: more would be too much code for ptxas.
+/// Maximum number of handler calls that are inlined in a function; ptxas takes too long for more.
 const INLINED_CALLS: usize = 256;
-/// Called by the CPU runtime for the lanes of a warp that were at a place together.
+/// Function that the CPU runtime calls for the lanes of a warp that reached a place together.
 pub const GROUP: &str = "superstep_group";
 
 pub fn insert(
@@ -32,21 +32,10 @@ pub fn insert(
     cuda: bool,
 ) -> Result<DefinedProbe> {
     if (spec.points.iter()).any(|point| point.at.contains(&At::Branch)) {
-        // Code generation makes branches with a condition of a switch; those are what there is to watch.
+        // Code generation turns a switch into conditional branches, where the probe is called.
         let passes = "function(lower-switch)";
         module.run_passes("dropping unreachable functions", passes, machine)?;
     }
-    let defined = insert_calls(module, spec, options, cuda)?;
-    module.verify("inserting the probe")?;
-    Ok(defined)
-}
-
-fn insert_calls(
-    module: &Module,
-    spec: &ProbeSpec,
-    options: SiteOptions,
-    cuda: bool,
-) -> Result<DefinedProbe> {
     let mut places = places::find(module, spec, options)?;
     if !cuda {
         runs::mark(spec, &mut places);
@@ -56,7 +45,7 @@ fn insert_calls(
     let probed: HashSet<Function> = places.iter().map(|place| place.function()).collect();
     native::keep(module, &mut kernels, &probed);
     let contexts = if cuda {
-        let (contexts, rebuilt) = context::extend_functions(module, &probed);
+        let (contexts, rebuilt) = context::extend(module, &probed);
         for place in &mut places {
             place.follow(&rebuilt);
         }
@@ -66,6 +55,7 @@ fn insert_calls(
         HashMap::new()
     };
     insert::insert(module, spec, options.module_index, &places, &contexts, cuda);
+    module.verify("inserting the probe")?;
     Ok(DefinedProbe {
         spec: spec.clone(),
         sites,
@@ -75,13 +65,14 @@ fn insert_calls(
 
 pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
     let is_handler = |name: &str| name.starts_with("superstep_");
-    link_handler(module, handler, INLINED_CALLS, is_handler)
-        .context("the probe's handler uses names that the program has too; rename them")?;
+    link_handler(module, handler, INLINED_CALLS, is_handler).context(
+        "the probe's handler and the program define the same names; rename those of the handler",
+    )?;
     let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
-    Ok(module.run_passes("linking the probe's handler", passes, machine)?)
+    module.run_passes("linking the probe's handler", passes, machine)
 }
 
-/// For each kernel the range of slots that it and what it calls can reach.
+/// Returns for each kernel the range of slots that it and its callees can reach.
 fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, KernelSlots> {
     let functions: Vec<Function> = places.iter().map(|place| place.function()).collect();
     let slots_of = |kernel| {
@@ -101,7 +92,7 @@ fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, K
 
 fn reached_from<'m>(module: &'m Module, kernel: Function<'m>) -> HashSet<Function<'m>> {
     reach([kernel], |function| {
-        // An indirect call may lead to any of them.
+        // An indirect call may have any callee.
         if function.calls().any(|call| call.is_indirect()) {
             let mut callees = module.defined_functions();
             callees.retain(|f| !f.is_kernel());

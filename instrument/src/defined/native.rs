@@ -1,4 +1,4 @@
-//! Kernels as they were, beside those with the probe, so that a launch can do without it and runs at native speed.
+//! Keeps a copy of each kernel without the probe, for launches at native speed.
 
 use super::reached_from;
 use crate::context::leading_to;
@@ -6,8 +6,8 @@ use crate::ir::{Function, Linkage, Module, duplicate, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
-/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and notes that in `kernels`.
-/// A kernel that calls through pointers gets no copy: the functions behind them have the probe.
+/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and records that in `kernels`.
+/// A kernel with indirect calls is not copied, because their callees have the probe.
 pub fn keep<'m>(
     module: &'m Module,
     kernels: &mut BTreeMap<String, KernelSlots>,

@@ -1,19 +1,16 @@
-//! Finding the places of a probe.
+//! Finds the places of a probe.
 
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
 use crate::ir::{
     Block, Function, Instruction, LLVMOpcode, Module, Opcode::*, Type, Value, traits::*,
 };
-use crate::sites::{self, SiteOptions, TracedOperation};
+use crate::sites::{self, MAXIMUM_SITES, SiteOptions, TracedOperation};
 use crate::space::Analysis;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use superstep_trace::probe::{At, PointSite, When};
 use superstep_trace::{Op, ProbeSpec, display_name};
-
-/// Sites of one module at most: the lower half of a site's number.
-const MAXIMUM_SITES: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub struct Place<'m> {
@@ -27,7 +24,7 @@ pub enum Subject<'m> {
     Place,
     Condition(Value<'m>),
     Value(Instruction<'m>),
-    /// An access: the instruction, which of its operations, and whether the address is tested at run time.
+    /// Memory access: the instruction, the index among its operations, and whether the address is tested at run time.
     Access {
         instruction: Instruction<'m>,
         index: usize,
@@ -243,7 +240,7 @@ impl<'m> Finder<'_, 'm> {
     }
 }
 
-/// The lowest and the highest source line of a block, in the file of its first instruction that has one.
+/// Returns the lowest and highest source line of a block, in the file of its first instruction with a line.
 fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
     let mut places = instructions.iter().map(|i| i.location());
     let Some(first) = places.find(|place| place.line > 0) else {
@@ -267,7 +264,7 @@ pub fn value_bits(value: Value) -> u32 {
     if bits <= 64 { bits } else { 0 }
 }
 
-/// LLVM's word for an instruction: `icmp`, `fmul`; of a call what it calls.
+/// Returns the name of the function that an instruction calls, or LLVM's name of its operation, such as `icmp`.
 fn operation_name(instruction: Instruction) -> String {
     if let Some(callee) = instruction
         .as_call()

@@ -1,7 +1,6 @@
-//! Grouping of log entries (CPU backend). Where a handler runs once for a warp, each lane logs (`probes/include/superstep/probe.h`). Places
-//! that follow each other with nothing between them that lets other lanes run are a *run*: one entry with the site of the first, and a
-//! payload for each. Lanes that are together at the first are together at all of them, so the runtime compares and groups lanes once for a
-//! run.
+//! Groups log entries (CPU backend). If a handler runs once per warp, each lane writes a log (`probes/include/superstep/probe.h`).
+//! Consecutive places between which no other lane can run form a *run*: one entry with the site of the first place, and a payload for each.
+//! Lanes that reach the first place together reach all of them together, so the runtime compares and groups lanes only once per run.
 
 use super::places::{Place, Subject};
 use crate::ir::{Block, Instruction, traits::*};
@@ -9,18 +8,18 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
 
-/// Most places of a run: with its head, an entry fits into the smallest log that a thread begins with.
+/// Maximum number of places in a run: the entry, with its head, must fit into the initial log of a thread.
 const MOST_PLACES: usize = 62;
-/// Makes room for an entry: `u64 *(u64 head, u32 words)` returns where the payloads go.
+/// `u64 *(u64 head, u32 words)`, which reserves an entry and returns the address of its payloads.
 pub const RESERVE: &str = "__superstep_probe_reserve";
 
-/// Whether a place logs as part of a run. An access does not: its guard and its width may be known at run time only.
+/// Whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.
 pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
     spec.points[place.site.point as usize].once_per == OncePer::Warp
         && !matches!(place.subject, Subject::Access { .. })
 }
 
-/// Notes at the first place of each run how many others follow.
+/// Stores the number of followers in the first place of each run.
 pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
     for places in places.chunk_by_mut(|a, b| a.anchor.parent_block() == b.anchor.parent_block()) {
         mark_block(spec, places[0].anchor.parent_block(), places);
@@ -37,7 +36,7 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
         .map(|place| numbers.get(&place.anchor).copied().unwrap_or(usize::MAX))
         .collect();
     if !at.is_sorted() {
-        // Entries would overlap: each place logs for itself.
+        // Entries would overlap, so each place logs separately.
         return;
     }
     let mut first = 0;
@@ -65,7 +64,7 @@ fn lets_others_run(instruction: Instruction) -> bool {
         return false;
     };
     call.get_called_fn_value().is_none_or(|callee| {
-        // Barriers and warp operations are convergent; reads of special registers are too, but do not wait.
+        // Barriers and warp operations are convergent; so are reads of special registers, which do not wait.
         let name = callee.name();
         let is_operation = name.starts_with("llvm.nvvm.") && !name.contains(".read.ptx.sreg.");
         !callee.is_intrinsic() || is_operation && callee.has_attribute("convergent")

@@ -1,9 +1,9 @@
-//! Builds instructions over values of any kind: inkwell's builder, positioned anew for each of them.
+//! Builds instructions on values of any kind, by inkwell's builder, which is repositioned before each instruction.
 
 use super::traits::*;
 use super::{
-    Block, Call, FloatPredicate, Function, Instruction, IntPredicate, Opcode, Signature, Type,
-    Value, context, ext,
+    Block, Call, FloatPredicate, Function, Instruction, IntPredicate, Module, Opcode, Signature,
+    Type, Value, context, ext,
 };
 use inkwell::builder::{Builder as Position, BuilderError};
 use inkwell::values::{BasicMetadataValueEnum, BasicValue};
@@ -20,7 +20,7 @@ enum Place<'m> {
     AtEndFor(Block<'m>, Instruction<'m>),
 }
 
-/// inkwell fails only for builders without a position and operands of wrong types.
+/// Unwraps a result of inkwell, which only fails for builders without a position and operands of wrong types.
 fn built<T>(result: Result<T, BuilderError>) -> T {
     result.unwrap_or_else(|error| panic!("an instruction cannot be built: {error}"))
 }
@@ -39,7 +39,7 @@ impl<'m> Builder<'m> {
         Self::new(Place::AtEnd(block))
     }
 
-    /// Adds at the end of `block`, with the source position of `instruction`.
+    /// Builds at the end of `block`, with the source position of `instruction`.
     pub fn at_end_for(block: Block<'m>, instruction: Instruction<'m>) -> Self {
         Self::new(Place::AtEndFor(block, instruction))
     }
@@ -51,7 +51,7 @@ impl<'m> Builder<'m> {
         Self::before(first.expect("the function has a body"))
     }
 
-    /// inkwell's builder, positioned anew: its place may have been moved or erased since.
+    /// Repositions inkwell's builder, because its place may have been moved or erased.
     fn at(&self) -> &Position<'m> {
         match self.place {
             Place::Before(instruction) => {
@@ -89,6 +89,18 @@ impl<'m> Builder<'m> {
         )
     }
 
+    /// Calls the function `name`, which is declared by the types of the arguments.
+    pub fn call_named(
+        &self,
+        module: &'m Module,
+        name: &str,
+        result: Type,
+        arguments: &[Value<'m>],
+    ) -> Call<'m> {
+        let types: Vec<Type> = arguments.iter().map(|argument| argument.ty()).collect();
+        self.call(module.declare(name, result.function(&types)), arguments)
+    }
+
     pub fn load(&self, ty: Type, pointer: Value<'m>) -> Value<'m> {
         let pointer = pointer.basic().into_pointer_value();
         built(self.at().build_load(ty.basic(), pointer, "")).value()
@@ -99,7 +111,6 @@ impl<'m> Builder<'m> {
         built(self.at().build_store(pointer, value.basic()))
     }
 
-    /// `pointer + offset_bytes`.
     pub fn offset(&self, pointer: Value<'m>, offset_bytes: u64) -> Value<'m> {
         self.offset_by(pointer, Type::int(64).constant(offset_bytes))
     }
@@ -117,7 +128,7 @@ impl<'m> Builder<'m> {
         built(self.at().build_cast(cast, value.basic(), to.basic(), "")).value()
     }
 
-    /// `pointer`, which may be a number, in the generic address space.
+    /// Converts a pointer or number to a pointer in the generic address space.
     pub fn to_generic(&self, pointer: Value<'m>) -> Value<'m> {
         let generic = Type::pointer(0);
         if !pointer.ty().is_pointer_type() {
@@ -138,11 +149,11 @@ impl<'m> Builder<'m> {
         .value()
     }
 
-    /// A sum that exceeds neither the signed nor the unsigned numbers of its type.
+    /// Builds a sum that overflows neither as a signed nor as an unsigned number.
     pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         let sum = self.binary(Opcode::Add, left, right);
         if let Some(sum) = sum.as_instruction() {
-            // Only an addition takes the flags; a sum may have been folded to one of its operands.
+            // Only additions have the flags, and the sum may have been folded to one of its operands.
             if sum.get_opcode() == Opcode::Add {
                 sum.set_no_unsigned_wrap_flag(true).expect("an addition");
                 sum.set_no_signed_wrap_flag(true).expect("an addition");
@@ -198,7 +209,7 @@ impl<'m> Builder<'m> {
     pub(super) fn take(&self, instruction: Instruction<'m>) {
         instruction.parent_block();
         instruction.remove_from_basic_block();
-        // LLVM forgets the name otherwise.
+        // LLVM would drop the name.
         let name = instruction.name();
         self.at().insert_instruction(&instruction, Some(&name));
     }
@@ -218,7 +229,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// `aggregate`, a struct, with member `index` replaced.
+    /// Replaces member `index` of a struct.
     pub fn insert(&self, aggregate: Value<'m>, value: Value<'m>, index: u32) -> Value<'m> {
         let whole = aggregate.into_struct_value();
         let insert = self

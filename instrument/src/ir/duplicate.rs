@@ -1,4 +1,4 @@
-//! Copying a function, which LLVM's C interface leaves to its users.
+//! Copies functions, for which LLVM's C interface has no function.
 
 use super::traits::*;
 use super::{Block, Builder, Function, Instruction, Module, Opcode, Value, ext};
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 pub type Copies<'m> = HashMap<Value<'m>, Value<'m>>;
 
-/// A copy of the function under another name, internal to the module, and the copies of its values. The copy has the original's
-/// attributes, but no debug description of its own: its instructions keep their source positions.
+/// Copies a function under another name, with internal linkage, and returns the copy and the copies of its values. The copy has the
+/// original's attributes but no subprogram; its instructions keep their source positions.
 pub fn duplicate<'m>(
     function: Function<'m>,
     module: &'m Module,
@@ -23,9 +23,9 @@ pub fn duplicate<'m>(
     (copy, values)
 }
 
-/// Adds copies of `blocks`, which go to each other only, to `function`. `values` has the copies of values that are defined elsewhere,
-/// and gets those of the blocks' instructions. Instructions that `left_out` picks are not copied: `values` needs a substitute for each,
-/// and a block without its terminator gets another one from the caller.
+/// Adds copies of `blocks`, which only branch to each other, to `function`. `values` maps values that are defined elsewhere to their copies;
+/// the blocks' instructions are added to it. Instructions for which `left_out` holds are not copied: `values` must have a substitute for
+/// each, and the caller must add missing terminators.
 pub fn append_copies<'m>(
     function: Function<'m>,
     blocks: &[Block<'m>],
@@ -40,7 +40,7 @@ pub fn append_copies<'m>(
     for block in blocks {
         let builder = Builder::at_end(copies[block]);
         for original in block.get_instructions().filter(|it| !left_out(*it)) {
-            // The blocks of a phi cannot be exchanged afterwards: it is made anew and filled in `connect`.
+            // The incoming blocks of a phi cannot be changed, so a new one is filled by `connect`.
             let copy = if original.get_opcode() == Opcode::Phi {
                 builder.phi(original.ty())
             } else {

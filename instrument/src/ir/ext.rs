@@ -1,10 +1,11 @@
-//! Functions of LLVM that inkwell lacks. No other file of this crate calls LLVM itself.
+//! Functions of LLVM that inkwell lacks. No other file of this crate calls LLVM directly.
 //!
-//! Every function here takes and returns inkwell's handles. The rules that keep those valid are at the top of [`super`]; the `SAFETY`
-//! comments call them by name.
+//! All functions take and return inkwell's handles. The rules that keep these valid are at the top of [`super`]; `SAFETY` comments
+//! refer to them by name.
 
 use super::traits::*;
-use super::{Block, Function, Instruction, Module, ModuleError, Opcode, Type, Value, Variable};
+use super::{Block, Function, Instruction, Module, Opcode, Type, Value, Variable};
+use anyhow::{Result, bail};
 use inkwell::builder::Builder;
 use inkwell::llvm_sys::LLVMTypeKind::*;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
@@ -27,12 +28,12 @@ use std::mem::ManuallyDrop;
 
 pub trait RawExt<'m>: AnyValue<'m> + Sized {
     fn kind(&self) -> ValueKind {
-        // SAFETY: a value that is alive.
+        // SAFETY: the value is *alive*.
         unsafe { LLVMGetValueKind(self.as_value_ref()) }
     }
 
     fn ty(&self) -> Type {
-        // SAFETY: a value that is alive; its type lives in the context.
+        // SAFETY: the value is *alive*; its type belongs to the context.
         unsafe { AnyTypeEnum::new(LLVMTypeOf(self.as_value_ref())) }
     }
 
@@ -51,25 +52,25 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
     fn operand_count(&self) -> u32 {
         match self.kind() {
             ValueKind::LLVMArgumentValueKind | ValueKind::LLVMInlineAsmValueKind => 0,
-            // SAFETY: a value of any other kind that inkwell has handles for has a list of operands.
+            // SAFETY: a value of any other kind for which inkwell has handles has operands.
             _ => unsafe { LLVMGetNumOperands(self.as_value_ref()) as u32 },
         }
     }
 
-    /// Type of what the first index of a `getelementptr` counts.
+    /// Returns the source element type of a `getelementptr`.
     fn gep_type(&self) -> Type {
         assert_eq!(self.opcode(), Some(Opcode::GetElementPtr));
-        // SAFETY: the operation was just checked; the type lives in the context.
+        // SAFETY: the operation was just checked; the type belongs to the context.
         unsafe { AnyTypeEnum::new(LLVMGetGEPSourceElementType(self.as_value_ref())) }
     }
 
-    /// Alignment of a variable, of what an alloca makes room for, or of an access.
+    /// Returns the alignment of a variable, a stack variable or an access.
     fn alignment_bytes(&self) -> u32 {
         use Opcode::*;
         let accesses = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
         let has_one = self.opcode().is_some_and(|it| accesses.contains(&it));
         assert!(has_one || self.as_variable().is_some());
-        // SAFETY: a value that has an alignment (asserted).
+        // SAFETY: the value has an alignment (asserted).
         unsafe { LLVMGetAlignment(self.as_value_ref()) }
     }
 
@@ -78,7 +79,7 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
             return None;
         }
         let (raw, mut length) = (self.as_value_ref(), 0);
-        // SAFETY: the kind was just checked; LLVM lends texts that end with NUL, and they are copied at once.
+        // SAFETY: the kind was just checked; the strings end with NUL, and are copied immediately.
         unsafe {
             let template = CStr::from_ptr(LLVMGetInlineAsmAsmString(raw, &mut length));
             let constraints = CStr::from_ptr(LLVMGetInlineAsmConstraintString(raw, &mut length));
@@ -97,11 +98,11 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
 
 impl<'m, T: AnyValue<'m>> RawExt<'m> for T {}
 
-/// Operand `index`. `None` for what is no value of the program: a block, metadata, or nothing (a function without personality).
+/// Returns operand `index`; `None` if it is a block, metadata, or missing (a function without personality).
 pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     let count = value.operand_count();
     assert!(index < count, "operand {index} of {count}");
-    // SAFETY: the index is below the number of operands (asserted). An operand that is a value is of the same module.
+    // SAFETY: the index is less than the number of operands (asserted). Operands are of the same module.
     unsafe {
         let operand = LLVMGetOperand(value.as_value_ref(), index);
         let is_value = !operand.is_null()
@@ -117,12 +118,12 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     }
 }
 
-/// The type of a value in `function`, if inkwell has no handles of such values: it panics when it meets one.
+/// Returns the type of a value in `function` for which inkwell has no handles, and on which it would panic.
 pub fn unsupported_type(function: Function) -> Option<&'static str> {
     let raw = function.as_value_ref();
     let instructions = function.get_basic_block_iter();
     let instructions = instructions.flat_map(|block| block.get_instructions());
-    // SAFETY: the index stays below the number of parameters; parameters and instructions have types.
+    // SAFETY: the index is less than the number of parameters; parameters and instructions have types.
     unsafe {
         let parameters = (0..function.count_params()).map(|index| LLVMGetParam(raw, index));
         let mut values = parameters.chain(instructions.map(|it| it.as_value_ref()));
@@ -145,7 +146,7 @@ pub fn parameter_of<'m>(value: &impl AnyValue<'m>) -> Option<Function<'m>> {
     if value.kind() != ValueKind::LLVMArgumentValueKind {
         return None;
     }
-    // SAFETY: the kind was just checked; a parameter belongs to a function as long as it lives.
+    // SAFETY: the kind was just checked; a parameter always belongs to a function.
     unsafe { FunctionValue::new(LLVMGetParamParent(value.as_value_ref())) }
 }
 
@@ -160,15 +161,15 @@ pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
         ]
         .contains(&old.kind())
     );
-    // SAFETY: two different values of one module and of one type (asserted). What uses an instruction or a parameter (asserted) is an
-    // instruction or metadata: nothing that is *alive* is freed.
+    // SAFETY: two different values of *one module* with the same type (asserted). Only instructions and metadata use an instruction or a
+    // parameter (asserted), so this frees nothing that is *alive*.
     unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
 }
 
 pub fn successors<'m>(terminator: Instruction<'m>) -> Vec<Block<'m>> {
     assert!(terminator.is_terminator());
     let raw = terminator.as_value_ref();
-    // SAFETY: a terminator (asserted); the index stays below the number of its successors, which are blocks.
+    // SAFETY: a terminator (asserted); the index is less than the number of its successors, which are blocks.
     unsafe {
         let indices = 0..LLVMGetNumSuccessors(raw);
         indices
@@ -179,19 +180,19 @@ pub fn successors<'m>(terminator: Instruction<'m>) -> Vec<Block<'m>> {
 
 pub fn set_successor<'m>(terminator: Instruction<'m>, index: u32, block: Block<'m>) {
     assert!((index as usize) < successors(terminator).len());
-    // SAFETY: a terminator and a number of one of its successors (asserted); a block of the same module.
+    // SAFETY: a terminator and the index of one of its successors (asserted); a block of the same module.
     unsafe { LLVMSetSuccessor(terminator.as_value_ref(), index, block.as_mut_ptr()) }
 }
 
-/// A type without the lifetime of what has told it: types live in the context.
+/// Extends the lifetime of a type to that of the context, to which it belongs.
 pub fn in_context<'m>(ty: &impl AnyType<'m>) -> Type {
     // SAFETY: a type of the thread's context, which is never freed.
     unsafe { AnyTypeEnum::new(ty.as_type_ref()) }
 }
 
-/// An array type, of more elements than inkwell can count.
+/// Returns an array type; inkwell only supports lengths of 32 bits.
 pub fn array(element: BasicTypeEnum, count: u64) -> Type {
-    // SAFETY: there are arrays of every type of which values can be in memory.
+    // SAFETY: every basic type is a valid element type.
     unsafe { AnyTypeEnum::new(LLVMArrayType2(element.as_type_ref(), count)) }
 }
 
@@ -200,36 +201,36 @@ pub fn array_length(array: inkwell::types::ArrayType) -> u64 {
     unsafe { LLVMGetArrayLength2(array.as_type_ref()) }
 }
 
-/// The number of a pointer's address space, which inkwell keeps to itself.
+/// Returns the number of a pointer's address space, which inkwell does not expose.
 pub fn address_space(pointer: inkwell::types::PointerType) -> u32 {
     // SAFETY: a pointer type.
     unsafe { LLVMGetPointerAddressSpace(pointer.as_type_ref()) }
 }
 
 pub fn undef(ty: BasicTypeEnum) -> Value<'static> {
-    // SAFETY: there is such a value of every type; it lives in the context.
+    // SAFETY: every type has such a value, which belongs to the context.
     unsafe { AnyValueEnum::new(LLVMGetUndef(ty.as_type_ref())) }
 }
 
 pub fn poison(ty: BasicTypeEnum) -> Value<'static> {
-    // SAFETY: there is such a value of every type; it lives in the context.
+    // SAFETY: every type has such a value, which belongs to the context.
     unsafe { AnyValueEnum::new(LLVMGetPoison(ty.as_type_ref())) }
 }
 
 pub fn attribute_type(attribute: Attribute) -> Type {
     assert!(attribute.is_type());
-    // SAFETY: an attribute that holds a type (asserted), which lives in the thread's context.
+    // SAFETY: an attribute with a type (asserted), which belongs to the thread's context.
     unsafe { AnyTypeEnum::new(LLVMGetTypeAttributeValue(attribute.as_mut_ptr())) }
 }
 
-/// The address `bytes` bytes after `pointer`, in the same object.
+/// Builds the address `bytes` bytes after `pointer`, in the same object.
 pub fn offset<'m>(
     builder: &Builder<'m>,
     pointer: PointerValue<'m>,
     bytes: inkwell::values::IntValue<'m>,
 ) -> PointerValue<'m> {
     let byte = super::context().i8_type();
-    // SAFETY: one index into bytes. What inkwell warns of, that it may lead out of the object, is undefined in the program that is built,
+    // SAFETY: one index into bytes. An address outside the object, of which inkwell warns, is undefined behaviour of the compiled program,
     // not here.
     let built = unsafe { builder.build_in_bounds_gep(byte, pointer, &[bytes], "") };
     built.expect("a builder with a place")
@@ -242,7 +243,7 @@ pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m
     let mut raw: Vec<_> = operands.iter().map(AsValueRef::as_value_ref).collect();
     let (at, from, indices) = (builder.as_mut_ptr(), raw[0], &mut raw[1..]);
     let (list, count, name) = (indices.as_mut_ptr(), indices.len() as u32, c"".as_ptr());
-    // SAFETY: a `getelementptr` and operands of the types of its own, of which the first is the pointer (asserted).
+    // SAFETY: a `getelementptr`, and operands of the same types as its own; the first is the pointer (asserted).
     unsafe {
         let ty = like.gep_type().as_type_ref();
         let flags = LLVMGEPGetNoWrapFlags(like.as_value_ref());
@@ -251,26 +252,25 @@ pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m
     }
 }
 
-/// Makes a `getelementptr` promise nothing of where it leads.
+/// Clears the `inbounds`, `nusw` and `nuw` flags of a `getelementptr`.
 pub fn drop_address_promises(gep: Instruction) {
     assert_eq!(gep.get_opcode(), Opcode::GetElementPtr);
     // SAFETY: the operation was just checked.
     unsafe { LLVMGEPSetNoWrapFlags(gep.as_value_ref(), 0) };
 }
 
-/// Removes a variable or function from its group of symbols that are linked together.
 pub fn clear_comdat(global: Variable) {
-    // SAFETY: functions and variables may have a group, and may have none.
+    // SAFETY: a function or variable; null removes it from its comdat.
     unsafe { LLVMSetComdat(global.as_value_ref(), std::ptr::null_mut()) }
 }
 
-/// The files, lines and columns of an instruction and of the calls that it is inlined into, the innermost first.
+/// Returns the files, lines and columns of an instruction and the calls into which it was inlined, innermost first.
 pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     let mut place = location.as_mut_ptr();
     let mut found = Vec::new();
     while !place.is_null() {
-        // SAFETY: a debug location, and where that is inlined, have a scope, and null follows the last; a scope has a file or null,
-        // and a file lends its name, which ends with NUL and is copied at once.
+        // SAFETY: a debug location has a scope, and an inlining location or null; a scope has a file or null; the name of a file ends with
+        // NUL, and is copied immediately.
         unsafe {
             let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
             let mut name = c"";
@@ -286,13 +286,13 @@ pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     found
 }
 
-/// Has LLVM give no names to values in functions from now on, as Clang does.
+/// Makes LLVM drop names of values in functions, as Clang does.
 pub fn discard_names() {
-    // SAFETY: the context is alive.
+    // SAFETY: the context is never freed.
     unsafe { LLVMContextSetDiscardValueNames(super::context().raw(), 1) }
 }
 
-/// Chooses for all modules of this process whether libdevice rounds square roots in single precision correctly (`__CUDA_PREC_SQRT`).
+/// Sets for all modules of this process whether libdevice rounds single-precision square roots correctly (`__CUDA_PREC_SQRT`).
 pub fn round_roots(exactly: bool) {
     let value = if exactly {
         c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1"
@@ -300,29 +300,16 @@ pub fn round_roots(exactly: bool) {
         c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0"
     };
     let arguments = [c"superstep-instrument".as_ptr(), value.as_ptr()];
-    // SAFETY: both texts end with NUL and live longer than the call, which copies them; LLVM 22 knows the option, so it returns.
+    // SAFETY: both strings end with NUL, and LLVM copies them. LLVM 22 has the option, so the call returns.
     unsafe { LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null()) }
 }
 
-/// Whether the module carries a mark: named metadata, which survives every pass, linking and writing.
-pub fn is_marked(module: &inkwell::module::Module, name: &str) -> bool {
-    // SAFETY: a module that is alive; the name's length is given.
-    let found =
-        unsafe { LLVMGetNamedMetadata(module.as_mut_ptr(), name.as_ptr().cast(), name.len()) };
-    !found.is_null()
-}
-
-pub fn mark(module: &inkwell::module::Module, name: &str) {
-    // SAFETY: a module that is alive; the name's length is given.
-    unsafe { LLVMGetOrInsertNamedMetadata(module.as_mut_ptr(), name.as_ptr().cast(), name.len()) };
-}
-
 pub fn clear_metadata(instruction: Instruction, kind: u32) {
-    // SAFETY: an instruction that is alive; LLVM takes no metadata as the request to drop that of the kind.
+    // SAFETY: an instruction that is *alive*; null removes its metadata of this kind.
     unsafe { LLVMSetMetadata(instruction.as_value_ref(), kind, std::ptr::null_mut()) }
 }
 
-/// Sets a module flag to what it is in `model`, where both have it.
+/// Sets a module flag to its value in `model`, if both modules have it.
 pub fn copy_flag(module: &inkwell::module::Module, model: &inkwell::module::Module, name: &str) {
     const FLAGS: &str = "llvm.module.flags";
     for flag in module.get_global_metadata(FLAGS) {
@@ -332,15 +319,14 @@ pub fn copy_flag(module: &inkwell::module::Module, model: &inkwell::module::Modu
             && key.into_metadata_value().get_string_value() == Some(name.as_bytes());
         if let Some(value) = model.get_flag(name).filter(|_| is_wanted) {
             let (flag, value) = (flag.as_value_ref(), value.as_value_ref());
-            // SAFETY: a node with three operands, of which the last is the flag's value, and another such value of the same context.
+            // SAFETY: a node with three operands, the last of which is the flag's value, and another such value of the same context.
             unsafe { LLVMReplaceMDNodeOperandWith(flag, 2, LLVMValueAsMetadata(value)) }
         }
     }
 }
 
-/// The module's own data layout.
 pub fn layout(module: &inkwell::module::Module) -> ManuallyDrop<TargetData> {
-    // SAFETY: the module lends its layout and frees it itself, for which reason the handle does not.
+    // SAFETY: the module owns and frees its layout, so the handle must not.
     ManuallyDrop::new(unsafe { TargetData::new(LLVMGetModuleDataLayout(module.as_mut_ptr())) })
 }
 
@@ -348,10 +334,10 @@ thread_local! {
     static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Keeps errors in `context` for [`link`]; warnings go to standard error, as in LLVM itself. Without this LLVM ends the process.
+/// Stores errors in `context` for [`link`], and prints warnings to standard error, as LLVM does. By default, errors end the process.
 pub fn keep_errors(context: &Context) {
     extern "C" fn handle(diagnostic: LLVMDiagnosticInfoRef, _: *mut c_void) {
-        // SAFETY: LLVM calls this with a valid diagnostic and hands its text over, which ends with NUL, is copied and freed once.
+        // SAFETY: the diagnostic is valid; its description ends with NUL, is owned by the caller, and is freed once.
         let (severity, text) = unsafe {
             let lent = LLVMGetDiagInfoDescription(diagnostic);
             let text = CStr::from_ptr(lent).to_string_lossy().into_owned();
@@ -364,42 +350,45 @@ pub fn keep_errors(context: &Context) {
             _ => {}
         }
     }
-    // SAFETY: the context is alive; the handler is a function without data of its own.
+    // SAFETY: the context is never freed; the handler has no data.
     unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(handle), std::ptr::null_mut()) }
 }
 
-/// Links `other`, of the source `unit`, into `module`. inkwell's own function leaves a handler behind that writes to a place of its stack.
+/// Links `other`, compiled from `unit`, into `module`. inkwell's own function leaves a handler installed that writes to a dead stack frame.
 pub fn link(
     module: &mut inkwell::module::Module,
     other: inkwell::module::Module,
     unit: String,
-) -> Result<(), ModuleError> {
+) -> Result<()> {
     let other = ManuallyDrop::new(other);
-    // SAFETY: two modules of one context. No handle of either exists, for this one is borrowed by `&mut` and the other is given up; the
-    // linker frees it.
+    // SAFETY: two modules of one context. No handle of either exists: `module` is borrowed by `&mut`, and `other` is moved. The linker
+    // frees `other`.
     let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) != 0 };
     let mut reason = LAST_ERROR.take();
     if !failed {
         return Ok(());
     }
     if reason.is_empty() {
-        reason = "LLVM does not say why".to_owned();
+        reason = "LLVM gives no reason".to_owned();
     }
-    Err(ModuleError::Link { unit, reason })
+    bail!(
+        "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
+         -fgpu-rdc if no unit uses device code of another"
+    )
 }
 
 impl Module {
-    /// Deletes the function or variable that `find` finds, which nothing uses.
+    /// Deletes the unused function or variable that `find` returns.
     pub(super) fn delete(&mut self, find: impl FnOnce(&Module) -> Option<Value<'_>>) {
         let Some(global) = find(self) else { return };
         assert!(global.users().is_empty(), "it is used");
-        // SAFETY: a global of this module that nothing uses (asserted). No other handle of it or of what it holds exists: the module is
-        // borrowed by `&mut`, so that what `find` returns is all there is.
+        // SAFETY: an unused global of this module (asserted). No other handle of it or its contents exists, because the module is borrowed
+        // by `&mut`.
         unsafe {
             match global.kind() {
                 ValueKind::LLVMFunctionValueKind => LLVMDeleteFunction(global.as_value_ref()),
                 ValueKind::LLVMGlobalVariableValueKind => LLVMDeleteGlobal(global.as_value_ref()),
-                other => panic!("{other:?} is no global"),
+                other => panic!("{other:?} is not a global"),
             }
         }
     }

@@ -20,8 +20,8 @@ impl std::fmt::Display for Location {
     }
 }
 
-/// Whether a file belongs to the compiler's or CUDA's own headers. A position there (inside `atomicAdd`, say) tells a
-/// user nothing: the place that calls it does.
+/// Whether a file is a header of the compiler or CUDA. A position there (inside `atomicAdd`, say) is useless to
+/// users, unlike that of the call.
 fn is_system_header(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.starts_with("__clang_")
@@ -35,16 +35,14 @@ fn is_system_header(file: &str) -> bool {
 }
 
 impl Location {
-    /// The place of an instruction: the innermost one that is not in a system header.
+    /// Returns the innermost position of an instruction that is not in a system header.
     pub fn of(instruction: Instruction) -> Location {
-        let mut places = Self::all(instruction);
-        match places.iter().position(|p| !is_system_header(&p.file)) {
-            Some(index) => places.swap_remove(index),
-            None => places.pop().unwrap_or_default(),
-        }
+        let places = Self::all(instruction);
+        let own = places.iter().find(|place| !is_system_header(&place.file));
+        own.or(places.last()).cloned().unwrap_or_default()
     }
 
-    /// Whether an instruction comes from one of Clang's replacements of CUDA headers.
+    /// Whether an instruction comes from one of Clang's replacements for CUDA headers.
     pub fn is_in_header_of_clang(instruction: Instruction) -> bool {
         let places = Self::all(instruction);
         let file = places.first().map_or("", |place| &place.file);
@@ -52,7 +50,7 @@ impl Location {
         name.starts_with("__clang_cuda_")
     }
 
-    /// The position of an instruction, and of the calls that it is inlined into, the innermost first.
+    /// Returns the positions of an instruction and the calls into which it was inlined, innermost first.
     fn all(instruction: Instruction) -> Vec<Location> {
         let location = instruction.get_debug_location();
         let places = location.map(ext::source_places).unwrap_or_default();

@@ -1,22 +1,41 @@
-//! LLVM IR through inkwell's types, under shorter names, and with what the passes of this crate ask of them.
+//! LLVM IR: inkwell's types under shorter names, extended by methods for the passes of this crate.
 //!
-//! inkwell's handles borrow the context, which is never freed here, so three rules keep them valid. The `SAFETY` comments of [`ext`] call
+//! inkwell's handles borrow the context, which is never freed, so three rules keep them valid. The `SAFETY` comments of [`ext`] refer to
 //! them by name.
 //!
-//! **Alive.** [`Module`] keeps inkwell's module to itself and hands out handles that borrow it, and nothing that a handle can point to is
-//! freed meanwhile. An erased instruction leaves its block but keeps its memory. Functions and variables that others supersede are deleted
-//! by the next call that takes the module by `&mut`. Passes and the linker, which free whatever they like, take it by `&mut` too.
+//! **Alive.** Handles borrow [`Module`], whose inkwell module is private, and nothing to which a handle can point is freed while it exists.
+//! An erased instruction leaves its block but keeps its memory. Superseded functions and variables are deleted by the next method that
+//! takes the module by `&mut`. Passes and the linker, which may free anything, take it by `&mut` too.
 //!
-//! Types and numbers live in the context.
+//! Types and constant numbers belong to the context.
 //!
 //! **One module.** A thread reads one module, into one context, and handles do not leave the thread. A module that is linked into it is
-//! seen only while no handle of the first one exists. All handles that meet are therefore of one module.
+//! accessed only while no handle of the first one exists. Handles that are used together are therefore of one module.
 //!
-//! **Kinds.** inkwell's types say which kind of value a handle points to.
+//! **Kinds.** inkwell's types determine the kind of value to which a handle points.
 //!
-//! Whether the module makes sense as a program is LLVM's verifier's question: it is asked before passes, linking and writing.
+//! LLVM's verifier checks the module before passes, linking and writing.
 
 use inkwell::context::Context;
+
+/// Declares an extension trait and implements it for a type.
+macro_rules! extension {
+    (
+        $(#[$about:meta])*
+        pub trait $name:ident $(<$life:lifetime>)? for $type:ty {
+            $($(#[$doc:meta])* fn $method:ident($($parameters:tt)*) $(-> $result:ty)? $body:block)*
+        }
+    ) => {
+        $(#[$about])*
+        pub trait $name $(<$life>)?: Copy {
+            $($(#[$doc])* fn $method($($parameters)*) $(-> $result)?;)*
+        }
+
+        impl $(<$life>)? $name $(<$life>)? for $type {
+            $(fn $method($($parameters)*) $(-> $result)? $body)*
+        }
+    };
+}
 
 mod builder;
 mod duplicate;
@@ -34,7 +53,7 @@ pub use builder::Builder;
 pub use duplicate::{append_copies, duplicate};
 pub use ext::{LLVMOpcode, ValueKind, discard_names, drop_address_promises, round_roots};
 pub use location::Location;
-pub use module::{Machine, Module, ModuleError};
+pub use module::{Machine, Module};
 pub use values::Scope;
 
 pub use inkwell::basic_block::BasicBlock as Block;
@@ -47,6 +66,18 @@ pub use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
 
 pub type Type = inkwell::types::AnyTypeEnum<'static>;
 pub type Signature = inkwell::types::FunctionType<'static>;
+
+/// NVPTX's address spaces.
+pub mod space {
+    pub const GENERIC: u32 = 0;
+    pub const GLOBAL: u32 = 1;
+    pub const SHARED: u32 = 3;
+    pub const CONSTANT: u32 = 4;
+    pub const LOCAL: u32 = 5;
+    /// Shared memory of a cluster.
+    pub const CLUSTER: u32 = 7;
+    pub const PARAMETER: u32 = 101;
+}
 
 pub mod traits {
     pub use super::ext::RawExt;

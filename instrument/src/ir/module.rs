@@ -1,7 +1,8 @@
-//! The module that is transformed: reading, linking, checking, passes, writing.
+//! Reads, links, verifies, optimises and writes the module.
 
 use super::traits::*;
 use super::{Function, Instruction, Linkage, Signature, Type, Value, Variable, context, ext};
+use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
@@ -12,30 +13,8 @@ use inkwell::values::{BasicValueEnum, PointerValue, UnnamedAddress};
 use inkwell::{AddressSpace, OptimizationLevel};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
-use thiserror::Error;
 
-#[derive(Debug, Error)]
-pub enum ModuleError {
-    #[error("failed to read {path}: {reason}")]
-    Read { path: String, reason: String },
-    #[error(
-        "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
-         -fgpu-rdc if no unit uses device code of another"
-    )]
-    Link { unit: String, reason: String },
-    #[error("{stage} produced IR that LLVM refuses: {reason}")]
-    Invalid { stage: &'static str, reason: String },
-    #[error("failed to run the passes {passes}: {reason}")]
-    Passes { passes: String, reason: String },
-    #[error("failed to write {path}: check that the folder exists and that the disk has room")]
-    Write { path: String },
-    #[error(
-        "this LLVM cannot generate code for {triple}: {reason}; repair it with `cargo xtask setup`"
-    )]
-    Target { triple: String, reason: String },
-}
-
-/// The words of a message; its own `Display` quotes them.
+/// Returns a message without the quotes that its `Display` adds.
 fn words(message: &LLVMString) -> String {
     message.to_string_lossy().trim().to_owned()
 }
@@ -43,22 +22,24 @@ fn words(message: &LLVMString) -> String {
 pub struct Machine(TargetMachine);
 
 impl Machine {
-    pub fn nvptx(gpu: &str) -> Result<Self, ModuleError> {
+    pub fn nvptx(gpu: &str) -> Result<Self> {
         Target::initialize_nvptx(&PASSES_ONLY);
         Self::new("nvptx64-nvidia-cuda", gpu)
     }
 
-    /// An x86-64 processor of LLVM's name `cpu`, such as `x86-64-v3`.
-    pub fn x86(cpu: &str) -> Result<Self, ModuleError> {
+    /// Creates the machine for an x86-64 processor, by LLVM's name `cpu`, such as `x86-64-v3`.
+    pub fn x86(cpu: &str) -> Result<Self> {
         Target::initialize_x86(&PASSES_ONLY);
         Self::new("x86_64-pc-linux-gnu", cpu)
     }
 
-    fn new(name: &str, cpu: &str) -> Result<Self, ModuleError> {
+    fn new(name: &str, cpu: &str) -> Result<Self> {
         let triple = TargetTriple::create(name);
-        let target = Target::from_triple(&triple).map_err(|reason| ModuleError::Target {
-            triple: name.to_owned(),
-            reason: words(&reason),
+        let target = Target::from_triple(&triple).map_err(|reason| {
+            let reason = words(&reason);
+            anyhow!(
+                "this LLVM cannot generate code for {name}: {reason}; repair it with `cargo xtask setup`"
+            )
         })?;
         let (level, model) = (OptimizationLevel::Aggressive, CodeModel::Default);
         let machine = target.create_target_machine(&triple, cpu, "", level, RelocMode::PIC, model);
@@ -67,7 +48,7 @@ impl Machine {
     }
 }
 
-/// Code is only optimised here, not emitted.
+/// Initialises a target for optimising code, but not for emitting it.
 const PASSES_ONLY: InitializationConfig = InitializationConfig {
     asm_parser: false,
     asm_printer: false,
@@ -79,13 +60,13 @@ const PASSES_ONLY: InitializationConfig = InitializationConfig {
 
 pub struct Module {
     inner: inkwell::module::Module<'static>,
-    /// Names of functions and variables that nothing is to use any more, and of those that replace them.
+    /// Names of superseded functions and variables, and of their replacements.
     superseded: RefCell<Vec<(String, String)>>,
 }
 
 impl Module {
-    /// Reads bitcode or IR text, once in a thread.
-    pub fn read(path: &Path) -> Result<Self, ModuleError> {
+    /// Reads bitcode or IR text; can be called once per thread.
+    pub fn read(path: &Path) -> Result<Self> {
         thread_local! {
             static READ: Cell<bool> = const { Cell::new(false) };
         }
@@ -93,54 +74,45 @@ impl Module {
         Self::parse(path)
     }
 
-    fn parse(path: &Path) -> Result<Self, ModuleError> {
-        let failed = |reason: String| ModuleError::Read {
-            path: path.display().to_string(),
-            reason,
-        };
-        let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    fn parse(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
+        let bytes = std::fs::read(path).with_context(|| format!("failed to read {name}"))?;
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
         let parsed = context().create_module_from_ir(buffer);
         let module = Module {
-            inner: parsed.map_err(|reason| failed(words(&reason)))?,
+            inner: parsed.map_err(|reason| anyhow!("failed to read {name}: {}", words(&reason)))?,
             superseded: RefCell::default(),
         };
         for function in module.defined_functions() {
             if let Some(ty) = ext::unsupported_type(function) {
-                let name = function.name();
-                return Err(failed(format!(
-                    "{name} has a value of LLVM's type `{ty}`, which is not supported"
-                )));
+                let function = function.name();
+                bail!(
+                    "failed to read {name}: {function} has a value of LLVM's type `{ty}`, which is not supported"
+                );
             }
         }
         Ok(module)
     }
 
-    /// Name of the source file that the module was compiled from; of the first, when several were linked.
+    /// Returns the name of the (first) source file from which the module was compiled.
     pub fn source(&self) -> String {
         let name = self.inner.get_source_file_name();
         name.to_string_lossy().into_owned()
     }
 
-    /// Links the module in a file into this one, after `prepare` has seen it. `stage` says what was just done to this one.
-    pub fn link(
-        &mut self,
-        stage: &'static str,
-        path: &Path,
-        prepare: impl FnOnce(&Module),
-    ) -> Result<(), ModuleError> {
+    /// Links a file's module into this one, after calling `prepare` with it. `stage` says what was just done to this one.
+    pub fn link(&mut self, stage: &str, path: &Path, prepare: impl FnOnce(&Module)) -> Result<()> {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
         prepare(&other);
-        // What a unit was compiled with is in its code already: units with and without `-use_fast_math` go together as for nvcc.
+        // The flag has already been applied to each unit's code: as with nvcc, units with and without `-use_fast_math` can be linked.
         ext::copy_flag(&other.inner, &self.inner, "nvvm-reflect-ftz");
         other.verify("reading the input")?;
         let unit = other.source();
         ext::link(&mut self.inner, other.inner, unit)
     }
 
-    /// Puts `new` wherever `old` is used, at once in instructions, and deletes `old` when no handle can point to it.
+    /// Replaces `old` by `new`, in instructions immediately, and deletes `old` when no handle can point to it.
     pub fn supersede<'m>(&'m self, old: Value<'m>, new: Value<'m>) {
         assert!(old != new && old.ty() == new.ty());
         for user in old.using_instructions() {
@@ -158,7 +130,7 @@ impl Module {
         function.or_else(|| Some(self.variable(name)?.value()))
     }
 
-    /// Deletes what others supersede, which constants may still name.
+    /// Deletes superseded functions and variables, after replacing their remaining uses in constants.
     pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
             let [of_old, of_new] = [&old, &new].map(|name| {
@@ -170,7 +142,7 @@ impl Module {
         }
     }
 
-    /// Puts `new` wherever `old` is used. This frees constants that name `old`: only for functions that take the module by `&mut`.
+    /// Replaces `old` by `new`. This frees constants that refer to `old`, so only functions that take the module by `&mut` may call it.
     #[expect(clippy::disallowed_methods, reason = "no handles of constants exist")]
     pub(super) fn replace_address<'m>(old: PointerValue<'m>, new: PointerValue<'m>) {
         old.replace_all_uses_with(new);
@@ -181,13 +153,12 @@ impl Module {
         self.delete(|module| module.global(name));
     }
 
-    /// Has LLVM check the module; `stage` says what was just done.
-    pub fn verify(&mut self, stage: &'static str) -> Result<(), ModuleError> {
+    /// Runs LLVM's verifier; `stage` says what was just done.
+    pub fn verify(&mut self, stage: &str) -> Result<()> {
         self.settle();
-        self.inner.verify().map_err(|reason| ModuleError::Invalid {
-            stage,
-            reason: words(&reason),
-        })
+        let verified = self.inner.verify();
+        verified
+            .map_err(|reason| anyhow!("{stage} produced IR that LLVM rejects: {}", words(&reason)))
     }
 
     pub fn functions(&self) -> Vec<Function<'_>> {
@@ -199,7 +170,7 @@ impl Module {
         functions.filter(|f| !f.is_declaration()).collect()
     }
 
-    /// The instructions of each function, as they are when it is reached.
+    /// Iterates over the functions' instructions; those of a function are collected when it is reached.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
         let functions = self.defined_functions().into_iter();
         functions.flat_map(|function| function.instructions())
@@ -231,12 +202,15 @@ impl Module {
             .unwrap_or_else(|| self.add_function(name, signature))
     }
 
+    /// Whether the module has a mark: named metadata, which passes, linking and writing preserve.
     pub fn is_marked(&self, name: &str) -> bool {
-        ext::is_marked(&self.inner, name)
+        self.inner.get_global_metadata_size(name) > 0
     }
 
     pub fn mark(&self, name: &str) {
-        ext::mark(&self.inner, name);
+        let node = context().metadata_node(&[]);
+        let added = self.inner.add_global_metadata(name, &node);
+        added.expect("an empty list is a node");
     }
 
     pub fn add_variable(&self, name: &str, ty: Type) -> Variable<'_> {
@@ -248,7 +222,7 @@ impl Module {
         self.inner.add_global(ty.basic(), Some(space), name)
     }
 
-    /// Adds a private variable that is never written.
+    /// Adds a private constant variable.
     pub fn add_constant<'m>(&'m self, name: &str, value: Value<'m>) -> Variable<'m> {
         let variable = self.add_variable(name, value.ty());
         variable.set_initial_value(value);
@@ -283,12 +257,12 @@ impl Module {
         }
     }
 
-    /// Bytes that a value of `ty` occupies when it is stored.
+    /// Returns the number of bytes that storing a value of `ty` writes.
     pub fn store_size_bytes(&self, ty: Type) -> u64 {
         ext::layout(&self.inner).get_store_size(&ty.basic())
     }
 
-    /// Bytes that a global variable of `ty` occupies.
+    /// Returns the size of a global variable of `ty`.
     pub fn allocated_size_bytes(&self, ty: Type) -> u64 {
         ext::layout(&self.inner).get_abi_size(&ty.basic())
     }
@@ -303,12 +277,7 @@ impl Module {
     }
 
     /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.
-    pub fn run_passes(
-        &mut self,
-        stage: &'static str,
-        passes: &str,
-        machine: &Machine,
-    ) -> Result<(), ModuleError> {
+    pub fn run_passes(&mut self, stage: &str, passes: &str, machine: &Machine) -> Result<()> {
         self.verify(stage)?;
         let options = PassBuilderOptions::create();
         let run = self.inner.run_passes(passes, &machine.0, options);
@@ -320,7 +289,7 @@ impl Module {
         name: &str,
         passes: &str,
         machine: &Machine,
-    ) -> Result<(), ModuleError> {
+    ) -> Result<()> {
         self.settle();
         let Some(function) = self.function(name).filter(|f| !f.is_declaration()) else {
             return Ok(());
@@ -339,12 +308,11 @@ impl Module {
         self.inner.set_data_layout(&layout);
     }
 
-    pub fn write(&mut self, stage: &'static str, path: &Path) -> Result<(), ModuleError> {
+    pub fn write(&mut self, stage: &str, path: &Path) -> Result<()> {
         self.verify(stage)?;
         let bitcode = self.inner.write_bitcode_to_memory();
-        std::fs::write(path, bitcode.as_slice()).map_err(|_| ModuleError::Write {
-            path: path.display().to_string(),
-        })
+        std::fs::write(path, bitcode.as_slice())
+            .with_context(|| format!("failed to write {}", path.display()))
     }
 
     pub fn print(&self) -> String {
@@ -359,9 +327,6 @@ impl Module {
     }
 }
 
-fn failed_passes(passes: &str, reason: &LLVMString) -> ModuleError {
-    ModuleError::Passes {
-        passes: passes.to_owned(),
-        reason: reason.to_string_lossy().into_owned(),
-    }
+fn failed_passes(passes: &str, reason: &LLVMString) -> anyhow::Error {
+    anyhow!("failed to run the passes {passes}: {}", words(reason))
 }

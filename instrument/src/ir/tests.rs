@@ -1,4 +1,4 @@
-//! Handles stay valid, and calls that would break them are refused.
+//! Handles stay valid, and calls that would invalidate them panic.
 
 use super::traits::*;
 use super::{Builder, Module, Opcode, Type};
@@ -26,7 +26,7 @@ fn module() -> Module {
 }
 
 #[test]
-fn an_erased_instruction_is_still_one_and_in_no_block() {
+fn erased_instructions_stay_valid_outside_blocks() {
     let mut module = module();
     let function = module.function("f").unwrap();
     let sum = function.instructions()[0];
@@ -53,14 +53,14 @@ fn an_erased_instruction_is_still_one_and_in_no_block() {
 
 #[test]
 #[should_panic(expected = "operand 2 of 2")]
-fn an_operand_that_is_not_there_is_refused() {
+fn operand_index_out_of_range_panics() {
     let module = module();
     let sum = module.function("f").unwrap().instructions()[0];
     sum.operand(2);
 }
 
 #[test]
-fn blocks_are_successors_and_no_operands() {
+fn blocks_are_successors_but_not_operands() {
     let module = module();
     let function = module.function("f").unwrap();
     let [odd, branch, _] = function.instructions()[3..] else {
@@ -74,7 +74,7 @@ fn blocks_are_successors_and_no_operands() {
 
 #[test]
 #[should_panic(expected = "assertion failed")]
-fn uses_of_a_variable_are_not_replaced_while_there_are_handles_of_constants() {
+fn replacing_uses_of_a_variable_panics() {
     let module = module();
     let [old, new] = ["old", "new"].map(|name| module.variable(name).unwrap());
     old.replace_uses_with(new.value());
@@ -82,13 +82,13 @@ fn uses_of_a_variable_are_not_replaced_while_there_are_handles_of_constants() {
 
 #[test]
 #[should_panic(expected = "a thread reads one module")]
-fn a_second_module_is_refused() {
+fn reading_a_second_module_panics() {
     let _first = module();
     module();
 }
 
 #[test]
-fn what_is_superseded_goes_when_no_handle_can_see_it() {
+fn superseded_variables_are_deleted_by_verify() {
     let mut module = module();
     let [old, new] = ["old", "new"].map(|name| module.variable(name).unwrap());
     module.supersede(old.value(), new.value());

@@ -1,4 +1,4 @@
-//! Values: inkwell's, asked as the passes of this crate ask.
+//! Extends inkwell's values by methods for the passes of this crate.
 
 use super::traits::*;
 use super::{
@@ -15,18 +15,18 @@ use superstep_trace::SiteId;
 
 const SITES: &str = "superstep.sites";
 
-/// The users of a value or block whose first use this is, once for each use.
+/// Returns the users of a value or block, once for each use, given its first use.
 pub(super) fn users_from<'m>(first: Option<BasicValueUse<'m>>) -> impl Iterator<Item = Value<'m>> {
     std::iter::successors(first, |one| one.get_next_use()).map(BasicValueUse::get_user)
 }
 
 pub trait ValueExt<'m>: AnyValue<'m> + Sized {
-    /// Any kind of value as inkwell's enumeration, in which equal values are equal.
+    /// Converts to inkwell's enumeration of all values, which can be compared.
     fn value(&self) -> Value<'m> {
         self.as_any_value_enum()
     }
 
-    /// The value as one that code computes with.
+    /// Converts to a value with which code computes; a function becomes its address.
     fn basic(&self) -> BasicValueEnum<'m> {
         match self.value() {
             Value::FunctionValue(f) => f.as_global_value().as_pointer_value().into(),
@@ -45,7 +45,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// The function of which this is a parameter, and which one it is.
+    /// Returns the function of which this is a parameter, and its index.
     fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
         let function = ext::parameter_of(self)?;
         let index = function
@@ -55,7 +55,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         Some((function, index as u32))
     }
 
-    /// Operation of an instruction or constant expression.
+    /// Returns the operation of an instruction or constant expression.
     fn opcode(&self) -> Option<Opcode> {
         match self.as_instruction() {
             Some(instruction) => Some(instruction.get_opcode()),
@@ -63,7 +63,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// The value's name; empty when it has none.
+    /// Returns the value's name; empty if it has none.
     fn name(&self) -> String {
         match self.value() {
             Value::InstructionValue(_) => String::new(),
@@ -79,13 +79,13 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         self.print_to_string().to_string_lossy().into_owned()
     }
 
-    /// Operand `index`, which is a value of the program.
+    /// Returns operand `index`, which must be a value.
     fn operand(&self, index: u32) -> Value<'m> {
         let operand = ext::operand(self, index);
-        operand.unwrap_or_else(|| panic!("operand {index} is no value"))
+        operand.unwrap_or_else(|| panic!("operand {index} is not a value"))
     }
 
-    /// The operands that are values of the program, with their numbers.
+    /// Iterates over the operands that are values, with their indices.
     fn indexed_operands(&self) -> impl Iterator<Item = (u32, Value<'m>)> {
         let indices = 0..self.operand_count();
         indices.filter_map(|index| Some((index, ext::operand(self, index)?)))
@@ -107,7 +107,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         )
     }
 
-    /// The parts of such a constant; nothing, if it is none.
+    /// Returns the parts of a compound constant; empty for other values.
     fn constant_parts(&self) -> Vec<Value<'m>> {
         if self.is_compound_constant() {
             self.operands()
@@ -124,13 +124,13 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         .collect()
     }
 
-    /// The instructions among the users, once for each use.
+    /// Returns the instructions among the users, once for each use.
     fn using_instructions(&self) -> Vec<Instruction<'m>> {
         let users = self.users().into_iter();
         users.filter_map(|user| user.as_instruction()).collect()
     }
 
-    /// Whether the value is known before the program runs.
+    /// Whether the value is a constant.
     fn is_known(&self) -> bool {
         match self.value() {
             Value::InstructionValue(_) => false,
@@ -138,7 +138,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// A constant integer of at most 64 bits.
+    /// Returns the value of a constant integer of at most 64 bits.
     fn constant_integer(&self) -> Option<u64> {
         match self.value() {
             Value::IntValue(value) => value.get_zero_extended_constant(),
@@ -146,7 +146,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// A constant string of C's, without the NUL that ends it.
+    /// Returns a constant C string, without its NUL.
     fn constant_text(&self) -> Option<String> {
         let Value::ArrayValue(array) = self.value() else {
             return None;
@@ -184,7 +184,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
 impl<'m, T: AnyValue<'m>> ValueExt<'m> for T {}
 
-/// An instruction, or a call as one. It is in a block until it is erased.
+/// Methods of instructions and calls. They are in a block until they are erased.
 pub trait InstructionExt<'m>: ValueExt<'m> {
     fn instruction(&self) -> Instruction<'m> {
         self.as_instruction().expect("an instruction")
@@ -197,7 +197,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     fn parent_function(&self) -> Function<'m> {
         let function = self.parent_block().get_parent();
-        function.expect("blocks stay in their functions")
+        function.expect("the block is in a function")
     }
 
     fn next(&self) -> Option<Instruction<'m>> {
@@ -214,7 +214,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         }
     }
 
-    /// Puts `other` in the place of this instruction, under its name.
+    /// Replaces this instruction by `other`, which gets its name.
     fn replace_with(&self, other: Value<'m>) {
         if !self.ty().is_void_type() {
             let name = self.name();
@@ -227,18 +227,17 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         self.erase();
     }
 
-    /// Takes an instruction that nothing uses, and that does not end its block, out of it. It is never freed, so that handles of it stay
-    /// *alive*.
+    /// Removes an unused instruction, other than a terminator, from its block. It is never freed, so its handles stay *alive*.
     fn erase(&self) {
         let instruction = self.instruction();
         assert!(Some(instruction) != self.parent_block().get_terminator());
         assert!(
             self.users().is_empty(),
-            "erased while it is used: {}",
+            "an erased instruction is used: {}",
             self.print()
         );
         if !self.ty().is_void_type() {
-            // Debug information loses the value, as when LLVM deletes an instruction.
+            // Debug information loses the value, as if LLVM had deleted the instruction.
             self.replace_uses_with(ext::poison(self.ty().basic()));
         }
         for (index, operand) in self.indexed_operands() {
@@ -261,7 +260,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         ordering.is_ok_and(|ordering| ordering != AtomicOrdering::NotAtomic)
     }
 
-    /// Makes a load or store one that the compiler neither drops nor repeats.
     fn make_volatile(&self) {
         let set = self.instruction().set_volatile(true);
         set.expect("an access to memory");
@@ -279,7 +277,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         flags.is_ok_and(|flags| flags.contains(FastMathFlags::AllowContract))
     }
 
-    /// Gives `other`, unless it was folded to a constant, this one's fast-math flags except that permission.
+    /// Copies the other fast-math flags to `other`, unless that was folded to a constant.
     fn copy_fast_math_but_contraction(&self, other: Value<'m>) {
         if let (Ok(flags), Some(other)) = (
             self.instruction().get_fast_math_flags(),
@@ -287,11 +285,11 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         ) && other.can_use_fast_math_flags()
         {
             let set = other.set_fast_math_flags(flags - FastMathFlags::AllowContract);
-            set.expect("it can have the flags");
+            set.expect("an operation with fast-math flags");
         }
     }
 
-    /// The sites whose access this instruction is, until [`clear_sites`](InstructionExt::clear_sites).
+    /// Returns the sites whose accesses this instruction makes, as set by [`add_sites`](InstructionExt::add_sites).
     fn sites(&self) -> Vec<SiteId> {
         let kind = context().get_kind_id(SITES);
         let node = self.instruction().get_metadata(kind);
@@ -333,7 +331,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 impl<'m> InstructionExt<'m> for Instruction<'m> {}
 impl<'m> InstructionExt<'m> for Call<'m> {}
 
-/// Memory apart from that of every other scope, as LLVM's analysis of aliases has it: a list of one scope.
+/// List of one alias scope; accesses in different scopes do not alias.
 #[derive(Clone, Copy)]
 pub struct Scope(MetadataValue<'static>);
 
@@ -341,48 +339,42 @@ impl Scope {
     pub fn named(name: &str) -> Self {
         let text = |text| context().metadata_string(text).into();
         let node = |parts: &[_]| context().metadata_node(parts);
-        // Named by strings, scopes of all modules are the same.
+        // Scopes that are identified by strings are the same in all modules.
         let domain = node(&[text("superstep.memory")]);
         Scope(node(&[node(&[text(name), domain.into()]).into()]))
     }
 }
 
-/// A global variable; as a value it is the variable's address.
-pub trait VariableExt<'m>: Copy {
-    fn value_type(self) -> Type;
-    fn initial_value(self) -> Option<Value<'m>>;
-    fn set_initial_value(self, value: Value<'m>);
-    fn as_generic_constant(self) -> Value<'m>;
-    /// Makes the symbol local, which takes it out of its group of symbols that are linked together.
-    fn make_internal(self);
-}
-
-impl<'m> VariableExt<'m> for Variable<'m> {
-    fn value_type(self) -> Type {
-        ext::in_context(&self.get_value_type())
-    }
-
-    fn initial_value(self) -> Option<Value<'m>> {
-        self.get_initializer().map(|value| value.value())
-    }
-
-    fn set_initial_value(self, value: Value<'m>) {
-        assert!(value.is_known() && value.ty() == self.value_type());
-        self.set_initializer(&value.basic());
-    }
-
-    fn as_generic_constant(self) -> Value<'m> {
-        if self.ty().address_space() == 0 {
-            return self.value();
+extension! {
+    /// Methods of global variables. As a value, a variable is its address.
+    pub trait VariableExt<'m> for Variable<'m> {
+        fn value_type(self) -> Type {
+            ext::in_context(&self.get_value_type())
         }
-        let generic = Type::pointer(0).into_pointer_type();
-        self.as_pointer_value()
-            .const_address_space_cast(generic)
-            .value()
-    }
 
-    fn make_internal(self) {
-        self.set_linkage(Linkage::Internal);
-        ext::clear_comdat(self);
+        fn initial_value(self) -> Option<Value<'m>> {
+            self.get_initializer().map(|value| value.value())
+        }
+
+        fn set_initial_value(self, value: Value<'m>) {
+            assert!(value.is_known() && value.ty() == self.value_type());
+            self.set_initializer(&value.basic());
+        }
+
+        fn as_generic_constant(self) -> Value<'m> {
+            if self.ty().address_space() == 0 {
+                return self.value();
+            }
+            let generic = Type::pointer(0).into_pointer_type();
+            self.as_pointer_value()
+                .const_address_space_cast(generic)
+                .value()
+        }
+
+        /// Gives the variable internal linkage, and removes it from its comdat.
+        fn make_internal(self) {
+            self.set_linkage(Linkage::Internal);
+            ext::clear_comdat(self);
+        }
     }
 }

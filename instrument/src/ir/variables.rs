@@ -14,7 +14,7 @@ pub struct Annotation<'m> {
 }
 
 impl Module {
-    /// Puts the variable of that name, if there is one, into another address space.
+    /// Moves the variable `name`, if it exists, to another address space.
     pub fn move_variable(&mut self, name: &str, address_space: u32) {
         self.settle();
         let Some(old) = self.variable(name) else {

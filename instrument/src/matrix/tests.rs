@@ -68,7 +68,7 @@ fn products_have_four_types() {
 }
 
 #[test]
-fn others_are_not_known() {
+fn unsupported_operations_are_rejected() {
     for text in [
         "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
         "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",

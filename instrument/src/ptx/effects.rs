@@ -1,20 +1,20 @@
-//! What inline PTX does beside computing its results.
+//! Side effects of inline PTX.
 
 use super::{Instruction, Template, is_strong};
 
-/// Ordered by how much a compiler must preserve.
+/// Effect of an instruction, ordered by how much a compiler must preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// Computes its results from its operands.
+    /// The instruction only computes its results from its operands.
     None,
-    /// Reads memory that may change.
+    /// It reads memory that may change.
     Reads,
-    /// Writes memory, or affects something else that its results do not show.
+    /// It writes memory, or has another effect.
     Acts,
 }
 
 impl Effect {
-    /// The effect of a template. One that cannot be parsed may do anything.
+    /// Returns the effect of a template. One that cannot be parsed may do anything.
     pub fn of(template: &str) -> Self {
         let parsed = Template::parse(template);
         parsed.map_or(Effect::Acts, |template| {
@@ -27,7 +27,7 @@ impl Effect {
 fn effect(instruction: &Instruction) -> Effect {
     let first = instruction.modifiers.first().map(String::as_str);
     let opcode = instruction.opcode.as_str();
-    // `vadd2` and `vadd4` are `vadd` of several numbers.
+    // `vadd2` and `vadd4` are `vadd` of multiple numbers.
     let base = match opcode.strip_prefix('v') {
         Some(_) => opcode.trim_end_matches(['2', '4']),
         None => opcode,
@@ -45,7 +45,7 @@ fn effect(instruction: &Instruction) -> Effect {
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))
         | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
-        // As for nvcc, votes only compute, and so do reads of textures, which a kernel may not change while it reads them.
+        // As in nvcc, votes only compute, and so do reads of textures, which a kernel must not change while it reads them.
         (
             "abs" | "activemask" | "add" | "addc" | "and" | "bfe" | "bfi" | "bfind" | "bmsk"
             | "bra" | "brev" | "clz" | "cnot" | "copysign" | "cos" | "createpolicy" | "cvt"

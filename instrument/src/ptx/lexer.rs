@@ -1,13 +1,13 @@
-//! Inline PTX as tokens.
+//! Splits inline PTX into tokens.
 
-/// A word is a name, a mnemonic with its modifiers, or a number; anything else is one character.
+/// Word (a name, a mnemonic with its modifiers, or a number) or a single character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     Word(String),
     Mark(char),
 }
 
-/// The tokens of a template as LLVM keeps it: `$0` is an operand, `$$` a dollar sign, `${:uid}` a number of the call.
+/// Returns the tokens of a template in LLVM's form: `$0` is an operand, `$$` a dollar sign, `${:uid}` a number of the call.
 pub fn tokens(template: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut rest = template;
@@ -32,7 +32,7 @@ pub fn tokens(template: &str) -> Vec<Token> {
     found
 }
 
-/// How long the word at the beginning of a text is. `::` is part of a word (`shared::cta`), `:` ends a label.
+/// Returns the length of the word at the start of a text. `::` is part of a word (`shared::cta`), `:` ends a label.
 fn word_bytes(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;

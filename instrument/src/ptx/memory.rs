@@ -1,4 +1,4 @@
-//! What inline PTX does to memory.
+//! Memory accesses of inline PTX.
 
 use super::{Instruction, Kind, Operand, Register, Statement, Template};
 use crate::ir::{Call, Type, traits::*};
@@ -6,17 +6,18 @@ use crate::operation::{Guard, Lines, MemoryOperation, Width, named_atomic_op};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 
-/// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when its effect on memory is not understood.
-/// Understood are instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`, `atom`,
-/// `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call plus a constant, also
-/// behind a predicate that a `setp` of the template sets by comparing an operand with zero.
+/// Returns the accesses of inline PTX to global or generic addresses; `None` if they cannot be determined.
+///
+/// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`, `atom`,
+/// `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of the call plus a constant. They
+/// may be guarded by a predicate that a `setp` of the template sets by comparing an operand with zero.
 pub fn operations<'m>(
     call: Call<'m>,
     template: &str,
     constraints: &str,
 ) -> Option<Vec<MemoryOperation<'m>>> {
     let Ok(parsed) = Template::parse(template) else {
-        // Without brackets there is no address.
+        // Without brackets, there is no address.
         return (!template.contains('[')).then(Vec::new);
     };
     let constraints = constraints.split(',');
@@ -42,32 +43,35 @@ pub fn operations<'m>(
             }
             None => None,
         };
+        let lines = match access.lines {
+            None => None,
+            Some((tile, stride)) => {
+                let stride = match stride {
+                    None => None,
+                    Some(Number::Fixed(elements)) => {
+                        Some(Type::int(64).constant(u64::from(elements)))
+                    }
+                    Some(Number::Operand(operand)) => {
+                        Some(argument(operand).filter(|v| v.ty().is_int_type())?)
+                    }
+                };
+                Some(Lines { tile, stride })
+            }
+        };
         found.push(MemoryOperation {
-            pointer: argument(access.operand)?,
+            pointer: argument(access.place.operand)?,
             op: access.op,
             width: match access.bytes {
-                Bytes::Fixed(bytes) => Width::Fixed(bytes),
-                Bytes::Operand(operand) => Width::Varies(argument(operand)?),
+                Number::Fixed(bytes) => Width::Fixed(bytes),
+                Number::Operand(operand) => Width::Varies(argument(operand)?),
             },
-            offset_bytes: access.offset_bytes,
+            offset_bytes: access.place.offset_bytes,
             guard,
-            says_global: access.says_global,
-            lines: match access.lines {
-                None => None,
-                Some((tile, stride)) => Some(Lines {
-                    tile,
-                    stride: match stride {
-                        Stride::None => None,
-                        Stride::Fixed(elements) => Some(Type::int(64).constant(elements)),
-                        Stride::Operand(operand) => {
-                            Some(argument(operand).filter(|v| v.ty().is_int_type())?)
-                        }
-                    },
-                }),
-            },
+            says_global: access.place.says_global,
+            lines,
         });
     }
-    // An access that a branch passes over, or repeats, is not told by its text.
+    // A branch may skip or repeat an access.
     let labels = parsed
         .statements
         .iter()
@@ -75,7 +79,7 @@ pub fn operations<'m>(
     (found.is_empty() || !labels).then_some(found)
 }
 
-/// The last of these instructions that writes a register, and those before it.
+/// Returns the last of these instructions that writes a register, and its index; `None` if it is guarded.
 fn definition<'t>(
     before: &[&'t Instruction],
     register: Register,
@@ -98,7 +102,7 @@ fn writes(result: &Operand, register: Register) -> bool {
     }
 }
 
-/// `setp.ne.b32 p, $n, 0` and the like: the operand, and whether the predicate holds for zero.
+/// Parses a definition such as `setp.ne.b32 p, $n, 0`: returns the operand, and whether the predicate holds for zero.
 fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<(usize, bool)> {
     let (test, _) = definition(before, predicate)?;
     let zero = match test.modifiers.first()?.as_str() {
@@ -121,27 +125,30 @@ fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<
 #[derive(Debug, PartialEq, Eq)]
 struct Access {
     op: Op,
-    bytes: Bytes,
-    operand: usize,
-    offset_bytes: i64,
-    says_global: bool,
-    lines: Option<(Tile, Stride)>,
+    bytes: Number,
+    place: Place,
+    /// Matrix, and the number of elements between the starts of its lines.
+    lines: Option<(Tile, Option<Number>)>,
 }
 
+/// Number in a template: a constant, or an operand of the call.
 #[derive(Debug, PartialEq, Eq)]
-enum Stride {
-    None,
-    Fixed(u64),
-    Operand(usize),
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Bytes {
+enum Number {
     Fixed(u32),
     Operand(usize),
 }
 
-/// The access of one instruction: `None` not understood, `Some(None)` none to global memory.
+impl Number {
+    fn of(operand: &Operand) -> Option<Self> {
+        match operand {
+            Operand::Integer(number) => Some(Number::Fixed(u32::try_from(*number).ok()?)),
+            Operand::Register(Register::Argument(operand)) => Some(Number::Operand(*operand)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the access of an instruction: `Some(None)` if it does not access global memory, `None` if that cannot be determined.
 fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<Access>> {
     let is_address = |operand: &&Operand| matches!(operand, Operand::Address(..));
     let addresses: Vec<&Operand> = instruction.operands.iter().filter(is_address).collect();
@@ -152,7 +159,7 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     let op = match instruction.opcode.as_str() {
         "cp" => return copy(before, instruction, &addresses),
         "wmma" => return matrix(before, instruction, addresses[0]),
-        // The last two know shared memory only.
+        // The last two only access shared memory.
         "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
         | "ldmatrix" | "stmatrix" => return Some(None),
         _ if elsewhere.iter().any(|space| instruction.has(space)) => return Some(None),
@@ -169,13 +176,10 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     let vector = |m: &String| m.strip_prefix('v')?.parse::<u32>().ok();
     let vector = instruction.modifiers.iter().find_map(vector).unwrap_or(1);
     let kind: Kind = *instruction.kinds().last()?;
-    let place = place(before, addresses[0])?;
     Some(Some(Access {
         op,
-        bytes: Bytes::Fixed(vector * kind.register_bits() / 8),
-        operand: place.operand,
-        offset_bytes: place.offset_bytes,
-        says_global: place.says_global || instruction.has("global"),
+        bytes: Number::Fixed(vector * kind.register_bits() / 8),
+        place: place(before, instruction, addresses[0])?,
         lines: None,
     }))
 }
@@ -193,18 +197,13 @@ fn matrix(
         _ => return None,
     };
     let stride = match instruction.operands.get(2) {
-        None => Stride::None,
-        Some(Operand::Integer(elements)) => Stride::Fixed(*elements),
-        Some(Operand::Register(Register::Argument(operand))) => Stride::Operand(*operand),
-        Some(_) => return None,
+        None => None,
+        Some(stride) => Some(Number::of(stride)?),
     };
-    let place = place(before, address)?;
     Some(Some(Access {
         op,
-        bytes: Bytes::Fixed(tile.piece_bytes()),
-        operand: place.operand,
-        offset_bytes: place.offset_bytes,
-        says_global: place.says_global || instruction.has("global"),
+        bytes: Number::Fixed(tile.piece_bytes()),
+        place: place(before, instruction, address)?,
         lines: Some((tile, stride)),
     }))
 }
@@ -222,53 +221,47 @@ fn copy(
     let unknown = |m: &&str| matches!(*m, "tensor" | "reduce" | "L2");
     if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(unknown) {
         return match modifiers[..] {
-            // Brings lines into the cache: no access of the program's own.
+            // Only prefetches into the cache.
             ["async", "bulk", "prefetch", "L2", ..] => Some(None),
             _ => None,
         };
     }
-    // The space that is written stands first.
+    // The destination's space comes first.
     let Some(space) = modifiers.iter().position(|m| *m == "global") else {
-        // Between the CTAs of a cluster.
+        // A copy between the CTAs of a cluster.
         return modifiers
             .iter()
             .any(|m| m.starts_with("shared"))
             .then_some(None);
     };
     let from_global = modifiers[..space].iter().any(|m| m.starts_with("shared"));
-    let place = place(before, addresses.get(usize::from(from_global))?)?;
+    let address = addresses.get(usize::from(from_global))?;
     let plain = |o: &&Operand| !matches!(o, Operand::Address(..));
     let numbers: Vec<&Operand> = instruction.operands.iter().filter(plain).collect();
-    // Of `cp.async`, the optional last number is how many bytes are really read.
+    // The optional last number of `cp.async` is the number of bytes read.
     let size = match (bulk, &numbers[..]) {
         (true, [size, ..]) | (false, [size] | [_, size]) => *size,
-        _ => return None,
-    };
-    let bytes = match size {
-        Operand::Register(Register::Argument(operand)) => Bytes::Operand(*operand),
-        Operand::Integer(bytes) => Bytes::Fixed(u32::try_from(*bytes).ok()?),
         _ => return None,
     };
     let op = if from_global { Op::Load } else { Op::Store };
     Some(Some(Access {
         op,
-        bytes,
-        operand: place.operand,
-        offset_bytes: place.offset_bytes,
-        says_global: true,
+        bytes: Number::of(size)?,
+        place: place(before, instruction, address)?,
         lines: None,
     }))
 }
 
-/// An address: a constant behind an operand of the call.
+/// Address: an operand of the call plus a constant.
+#[derive(Debug, PartialEq, Eq)]
 struct Place {
     operand: usize,
     offset_bytes: i64,
     says_global: bool,
 }
 
-/// Where an address leads: to an operand itself, or through registers that it was brought to.
-fn place(before: &[&Instruction], address: &Operand) -> Option<Place> {
+/// Follows an address through registers to an operand of the call.
+fn place(before: &[&Instruction], instruction: &Instruction, address: &Operand) -> Option<Place> {
     let (base, offset) = match address {
         Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),
         _ => return None,
@@ -279,7 +272,7 @@ fn place(before: &[&Instruction], address: &Operand) -> Option<Place> {
     let mut place = Place {
         operand: 0,
         offset_bytes: offset as i64,
-        says_global: false,
+        says_global: instruction.has("global"),
     };
     let (mut base, mut before) = (&**base, before);
     while let Operand::Register(register) = base {

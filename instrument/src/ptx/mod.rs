@@ -1,4 +1,4 @@
-//! Inline PTX: parsed once, used for the accesses to trace on both backends and for lowering to the CPU.
+//! Parses inline PTX, to find its accesses and to lower it to the CPU.
 
 mod effects;
 mod lexer;
@@ -13,8 +13,8 @@ pub use effects::Effect;
 pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
 pub use types::{Class, Kind};
 
-/// Instructions in which a thread waits for others or asks about them. Loads that acquire or are relaxed are among them, as a rule part of
-/// a loop that waits.
+/// Whether an instruction waits for other threads or depends on them. Includes acquire and relaxed loads, which are usually part of a loop
+/// that waits.
 pub fn waits(instruction: &Instruction) -> bool {
     match instruction.opcode.as_str() {
         "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
@@ -30,7 +30,7 @@ pub fn is_strong(instruction: &Instruction) -> bool {
     words.iter().any(|word| instruction.has(word))
 }
 
-/// Whether a template only computes, loads and stores, independent of the thread and unseen by others.
+/// Whether a template only computes, loads and stores, independently of the thread and unobserved by others.
 pub fn only_computes(template: &str) -> bool {
     let knows_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
     let computes = |instruction: &Instruction| {
@@ -45,12 +45,7 @@ pub fn only_computes(template: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
 }
 
-/// Whether a template reads a special register with this prefix.
-pub fn reads_special(template: &str, prefix: &str) -> bool {
-    Template::parse(template).is_ok_and(|template| template.reads_special(prefix))
-}
-
-/// Whether a template's first result is the address of something in shared memory, made generic.
+/// Whether a template's first result is a generic address of shared memory.
 pub fn gives_shared_address(template: &str) -> bool {
     let is_it = |instruction: &Instruction| {
         instruction.opcode == "cvta"

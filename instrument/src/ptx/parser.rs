@@ -1,11 +1,11 @@
-//! The statements of inline PTX, with registers told apart by the scopes that declare them.
+//! Parses the statements of inline PTX, and resolves registers by scope.
 
 use super::lexer::{Token, tokens};
 use super::scopes::Scopes;
 use super::types::Kind;
 use thiserror::Error;
 
-/// Text that is no PTX as inline assembly has it.
+/// Text near a syntax error.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct SyntaxError(String);
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, SyntaxError>;
 pub enum Register {
     Argument(usize),
     Declared(usize),
-    /// The result of additions with `.cc`.
+    /// Carry flag of additions with `.cc`.
     Carry,
 }
 
@@ -25,17 +25,17 @@ pub enum Operand {
     Register(Register),
     /// `!p`
     Not(Register),
-    /// A register with the thread's coordinates, the time and so on, with its `%`.
+    /// Special register, including its `%`.
     Special(String),
-    /// A label, a variable, or whatever else the template does not declare.
+    /// Label, variable, or another name that the template does not declare as a register.
     Name(String),
     Integer(u64),
-    /// Bits of a number of single precision.
+    /// Bits of a single-precision number.
     Single(u32),
     Double(f64),
     /// `{a, b}`
     Vector(Vec<Operand>),
-    /// `[base + offset]`, with the coordinates that stand behind a comma.
+    /// `[base + offset]`, and coordinates after a comma.
     Address(Box<Operand>, Box<Operand>, Vec<Operand>),
     /// `d|p`
     Both(Box<Operand>, Box<Operand>),
@@ -54,13 +54,13 @@ pub struct Guard {
 pub struct Instruction {
     pub guard: Option<Guard>,
     pub opcode: String,
-    /// The words after the opcode, between dots.
+    /// Words after the opcode, separated by dots.
     pub modifiers: Vec<String>,
     pub operands: Vec<Operand>,
 }
 
 impl Instruction {
-    /// Whether there is such a modifier; `shared::cta` counts as `shared`.
+    /// Whether the instruction has a modifier; `shared::cta` counts as `shared`.
     pub fn has(&self, word: &str) -> bool {
         let mut modifiers = self.modifiers.iter();
         modifiers.any(|m| m == word || m.split_once("::").is_some_and(|(space, _)| space == word))
@@ -214,7 +214,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether a statement ends here. The semicolon of the last one may be missing.
+    /// Whether a statement ends here. The last one may have no semicolon.
     fn at_end(&self) -> bool {
         matches!(
             self.tokens.get(self.at),
@@ -222,7 +222,7 @@ impl Parser {
         )
     }
 
-    /// `.reg .b32 a, b<4>;`, `.reg .v2 .b32 c;`; directives for debuggers and hints have no meaning here.
+    /// Parses `.reg .b32 a, b<4>;` or `.reg .v2 .b32 c;`; ignores directives for debuggers and hints.
     fn directive(&mut self, directive: &str) -> Result<()> {
         let Some(kind) = directive.strip_prefix("reg") else {
             if !["pragma", "loc"].contains(&directive) {
@@ -273,7 +273,7 @@ impl Parser {
         registers.extend(std::iter::repeat_n(kind, count.unwrap_or(1)));
     }
 
-    /// Operands with commas between them.
+    /// Parses operands that are separated by commas.
     fn list(&mut self) -> Result<Vec<Operand>> {
         let mut operands = vec![self.operand()?];
         while self.take(',') {
@@ -327,11 +327,11 @@ impl Parser {
         })
     }
 
-    /// Behind `[`: `a`, `a+4`, `a+-4`, `a, {x, y}`.
+    /// Parses the text after `[`: `a`, `a+4`, `a+-4`, `a, {x, y}`.
     fn address(&mut self) -> Result<Operand> {
         let base = self.simple()?;
         let mut offset = Operand::Integer(0);
-        // In `[a-4]` the sign is the number's own.
+        // In `[a-4]`, the sign is part of the number.
         if self.take('+') || self.tokens.get(self.at) == Some(&Token::Mark('-')) {
             offset = self.simple()?;
         }
@@ -349,7 +349,7 @@ impl Parser {
     }
 }
 
-/// `12`, `0x1fU`, `0f3f800000`, `0d3ff0000000000000`, `1.5`
+/// Parses `12`, `0x1fU`, `0f3f800000`, `0d3ff0000000000000` or `1.5`.
 fn literal(word: &str) -> Option<Operand> {
     let lower = word.to_ascii_lowercase();
     let hexadecimal = |digits: &str, count| {

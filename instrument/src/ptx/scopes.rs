@@ -1,16 +1,16 @@
-//! The names that inline PTX declares.
+//! Names that inline PTX declares.
 
 use super::{Operand, Register};
 use std::collections::HashMap;
 
-/// A register, or a vector of several, one behind the other.
+/// Register, or vector of `count` consecutive registers.
 #[derive(Clone, Copy)]
 struct Named {
     first: usize,
     count: Option<usize>,
 }
 
-/// Innermost last.
+/// Nested scopes, innermost last.
 pub struct Scopes(Vec<HashMap<String, Named>>);
 
 impl Default for Scopes {
@@ -24,12 +24,12 @@ impl Scopes {
         self.0.push(HashMap::new());
     }
 
-    /// Closes the innermost scope, unless it is the template's own: braces that close more are its writer's mistake.
+    /// Closes the innermost scope; returns `false` if that is the template itself, which has too many closing braces.
     pub fn close(&mut self) -> bool {
         self.0.len() > 1 && self.0.pop().is_some()
     }
 
-    /// Names the register `first`, or a vector of `count` from there on.
+    /// Names the register `first`, or a vector of `count` registers from `first` on.
     pub fn declare(&mut self, name: String, first: usize, count: Option<usize>) {
         if let Some(scope) = self.0.last_mut() {
             scope.insert(name, Named { first, count });
@@ -41,7 +41,7 @@ impl Scopes {
         scopes.find_map(|scope| scope.get(name)).copied()
     }
 
-    /// The register that a name stands for; `v.x` is the first one of the vector `v`.
+    /// Resolves the name of a register; `v.x` is the first register of the vector `v`.
     pub fn register(&self, name: &str) -> Option<Register> {
         if let Some(number) = name.strip_prefix('$') {
             return number.parse().ok().map(Register::Argument);

@@ -1,4 +1,4 @@
-//! The inline PTX of Clang's and CUDA's headers, held against a second reading of what it does: its words, looked up in a list.
+//! Compares the effects of the inline PTX in Clang's and CUDA's headers with a list of opcodes.
 
 use super::Effect;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use superstep_toolchain::Toolchain;
 
-/// All headers that device code gets functions from.
+/// All headers with functions for device code.
 const HEADERS: &str = "cooperative_groups.h cooperative_groups/memcpy_async.h cooperative_groups/reduce.h cooperative_groups/scan.h \
     cub/cub.cuh cuda/annotated_ptr cuda/atomic cuda/barrier cuda/discard_memory cuda/latch cuda/pipeline cuda/ptx cuda/semaphore \
     cuda_awbarrier.h cuda_bf16.h cuda_fp16.h cuda_fp4.h cuda_fp6.h cuda_fp8.h cuda_pipeline.h mma.h thrust/device_vector.h \
@@ -18,11 +18,11 @@ const ACTING: &str = "applypriority atom bar barrier cp discard fence griddepcon
 
 struct Statement {
     template: String,
-    /// Whether it says `volatile`, or that memory changes.
+    /// Whether it is `volatile` or clobbers memory.
     declares: bool,
 }
 
-/// The headers after preprocessing for `arch`, where macros that make templates are expanded.
+/// Preprocesses the headers for `arch`, which expands macros in templates.
 fn preprocessed(tools: &Toolchain, arch: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("headers.cu");
@@ -30,7 +30,7 @@ fn preprocessed(tools: &Toolchain, arch: &str) -> String {
         .split(' ')
         .map(|name| format!("#include <{name}>\n"));
     std::fs::write(&source, lines.collect::<String>()).unwrap();
-    let output = Command::new(&tools.llvm.clangxx)
+    let output = Command::new(tools.llvm.tool("clang++"))
         .args(["-x", "cuda", "--cuda-device-only", "-E", "-P", "-std=c++17"])
         .arg("-D_CG_CLUSTER_INTRINSICS_AVAILABLE")
         .arg("-Wno-unknown-cuda-version")
@@ -79,12 +79,12 @@ fn statements(text: &str) -> Vec<Statement> {
         if body.starts_with(')') && template.chars().all(|c| c.is_alphanumeric() || c == '_') {
             continue;
         }
-        // Without results it counts as `volatile`.
+        // Asm without results is `volatile`.
         let outputs: String = body.split_whitespace().take(2).collect();
         let without = [")", "::"].iter().any(|start| outputs.starts_with(start));
         let end = body.find(");").unwrap_or(body.len());
         found.push(Statement {
-            // As Clang hands it to LLVM.
+            // As Clang passes it to LLVM.
             template: template
                 .replace("%%", "\0")
                 .replace('%', "$")
@@ -95,7 +95,7 @@ fn statements(text: &str) -> Vec<Statement> {
     found
 }
 
-/// Whether a template has an instruction that acts, by its words alone.
+/// Whether a template has an instruction with effects, judged only by its words.
 fn acts(template: &str) -> bool {
     let words = template.split(|c: char| !(c.is_ascii_alphanumeric() || "._:$%".contains(c)));
     words.into_iter().any(|word| {
@@ -116,7 +116,7 @@ fn acts(template: &str) -> bool {
 }
 
 #[test]
-fn what_headers_write_as_inline_ptx_is_known_to_act_or_to_compute() {
+fn inline_ptx_of_headers_has_the_expected_effect() {
     let tools = match Toolchain::locate() {
         Ok(tools) => tools,
         Err(missing) => {

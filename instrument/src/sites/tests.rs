@@ -1,4 +1,4 @@
-//! A site without its access is found.
+//! Tests that a site without its access is found.
 
 use super::*;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ define ptx_kernel void @kernel(ptr addrspace(1) %out) {
 }
 "#;
 
-/// Inserts probes, has `change` change the kernel, and checks.
+/// Inserts probes, calls `change` on the kernel, and checks the sites.
 fn check_after(change: impl Fn(Function)) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("input.ll");
@@ -54,7 +54,7 @@ fn an_erased_store_is_an_internal_error() {
 }
 
 #[test]
-fn assembly_that_a_backend_leaves_out_is_an_internal_error() {
+fn assembly_that_a_backend_removes_is_an_internal_error() {
     let error = check_after(|kernel| stores(kernel)[1].erase()).unwrap_err();
     assert!(
         error.contains("the load of kernel is no longer in the code"),

@@ -1,18 +1,18 @@
-//! Context-sensitive analysis: in which ways each device function is called.
+//! Context-sensitive analysis: finds the contexts in which each device function is called.
 //!
-//! A *context* of a function is the list of facts of its pointer parameters. Kernels have one; every call creates one
-//! for its callee. Facts are kept apart by context, so the two calls of figure 5.6 in Rieber 2017 do not meet. The number
-//! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
+//! A *context* of a function is the list of facts of its pointer parameters. A kernel has one; each call creates one
+//! for its callee. Facts are separate for each context, so the two calls of figure 5.6 in Rieber 2017 are not joined. The number
+//! of contexts is finite (facts to the power of parameters) and limited by [`MAXIMUM_CONTEXTS`], so recursion terminates.
 
 use super::transfer::{Facts, own_parameter};
 use super::{Fact, Memory, raise};
 use crate::ir::{Call, Function, Instruction, Module, Value, traits::*};
 use std::collections::{HashMap, HashSet};
 
-/// Contexts of one function at most; what goes beyond is analysed together, with all parameters mixed.
+/// Maximum number of contexts of a function; further ones are analysed together, with all parameters mixed.
 const MAXIMUM_CONTEXTS: usize = 32;
 
-/// A function and the facts of its pointer parameters, in their order.
+/// Function, and the facts of its pointer parameters in order.
 pub type Context<'m> = (Function<'m>, Vec<Fact>);
 
 pub struct Contexts<'m> {
@@ -102,7 +102,7 @@ pub fn find<'m>(
 }
 
 impl<'m> Solver<'m> {
-    /// One pass over everything that the roots reach with the present facts.
+    /// Makes one pass over everything that the roots reach with the current facts.
     fn sweep(&mut self, roots: &[Context<'m>]) -> (Vec<Context<'m>>, bool) {
         let (mut reached, mut seen) = (Vec::new(), HashSet::new());
         let mut pending: Vec<Context> = roots.iter().rev().cloned().collect();

@@ -1,12 +1,12 @@
-//! Pointers read from memory, by the memory that held them.
+//! Facts of pointers that are read from memory.
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
-use crate::ir::{Call, Function, Module, Opcode::*, Value, traits::*};
+use crate::ir::{Call, Function, Module, Opcode::*, Value, space, traits::*};
 use crate::reach::reach;
 
-/// What is known of pointers in memory. The host, which fills parameters, constants and buffers, has pointers to global
-/// memory only; what the module itself puts there decides the rest.
+/// Facts of pointers in memory, by address space. The host, which fills parameters, constants and buffers, only has pointers to global
+/// memory, so the facts depend on what the module stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     parameters: Fact,
@@ -15,14 +15,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Where only pointers to global memory are ever stored.
+    /// Facts if only pointers to global memory are stored.
     pub(super) const GLOBAL: Memory = Memory {
         parameters: Fact::Is(Space::Global),
         constants: Fact::Is(Space::Global),
         anywhere: Fact::Is(Space::Global),
     };
 
-    /// The memory of a module; `analysis` assumed [`Memory::GLOBAL`].
+    /// Determines the facts of a module; `analysis` assumed [`Memory::GLOBAL`].
     pub(super) fn of<'m>(module: &'m Module, analysis: &Analysis<'m>) -> Memory {
         if only_global_pointers_reach_memory(module, analysis) {
             return Memory::GLOBAL;
@@ -35,7 +35,7 @@ impl Memory {
             }
         };
         let constants_fine = (module.variables().into_iter())
-            .filter(|v| v.ty().address_space() == 4)
+            .filter(|v| v.ty().address_space() == space::CONSTANT)
             .filter_map(|v| v.initial_value())
             .all(constant_is_fine);
         let mut kernels = module.kernels().into_iter();
@@ -47,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// The fact of a pointer that was read through a pointer with the fact `from`.
+    /// Returns the fact of a pointer that is read through a pointer with the fact `from`.
     pub(super) fn read(self, from: Fact) -> Fact {
         match from {
             Fact::Is(Space::Parameter) => self.parameters,
@@ -57,7 +57,7 @@ impl Memory {
     }
 }
 
-/// Whether a kernel only reads the structures that it gets by value. They are its own copies: it may write to them.
+/// Whether a kernel only reads its by-value structures. It might write to them, since they are copies.
 fn parameters_stay_as_given(kernel: Function) -> bool {
     (0..)
         .zip(kernel.parameters())
@@ -65,7 +65,7 @@ fn parameters_stay_as_given(kernel: Function) -> bool {
         .all(|(_, parameter)| only_read(parameter))
 }
 
-/// Whether nothing is written through a pointer or what is made of it, as far as the function itself shows.
+/// Whether a function writes nothing through a pointer or one derived from it.
 fn only_read(pointer: Value) -> bool {
     let mut only_read = true;
     reach([pointer], |value| {

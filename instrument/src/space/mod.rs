@@ -1,10 +1,10 @@
-//! Address-space analysis: which memory operations touch global memory (Rieber 2017, section 5.3.1).
+//! Address-space analysis: determines which operations access global memory (Rieber 2017, section 5.3.1).
 //!
 //! A must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] of the lattice
-//! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound; the transfer function (in
-//! `transfer.rs`) is monotone, and each fact rises at most twice, so the iteration ends, also on recursion.
-//! What ends as *mixed* is tested when the program runs. `contexts.rs` finds in which ways each function is called, so
-//! that each way can get a copy of its own.
+//! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound. The transfer function (in
+//! `transfer.rs`) is monotone, and each fact rises at most twice, so the iteration terminates even with recursion.
+//! Addresses that are *mixed* at the end are tested when the program runs. `contexts.rs` finds the contexts in which each
+//! function is called, so that each can get its own copy.
 
 mod contexts;
 mod memory;
@@ -14,14 +14,14 @@ mod transfer;
 
 pub use contexts::{Context, Contexts};
 
-use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, traits::*};
+use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, space, traits::*};
 use memory::Memory;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// Memory that all CTAs share and that outlives a launch: the only one that is traced.
+    /// Memory that all CTAs share and that outlives a launch; the only space that is traced.
     Global,
     Shared,
     /// Read-only memory that the host fills.
@@ -31,15 +31,15 @@ pub enum Space {
 }
 
 impl Space {
-    /// The fact of an address-space number of NVPTX; `None` for the generic one.
+    /// Returns the fact of an address-space number of NVPTX; `None` for the generic space.
     fn from_number(number: u32) -> Option<Fact> {
         Some(match number {
-            0 => return None,
-            1 => Fact::Is(Space::Global),
-            3 | 7 => Fact::Is(Space::Shared),
-            4 => Fact::Is(Space::Constant),
-            5 => Fact::Is(Space::Local),
-            101 => Fact::Is(Space::Parameter),
+            space::GENERIC => return None,
+            space::GLOBAL => Fact::Is(Space::Global),
+            space::SHARED | space::CLUSTER => Fact::Is(Space::Shared),
+            space::CONSTANT => Fact::Is(Space::Constant),
+            space::LOCAL => Fact::Is(Space::Local),
+            space::PARAMETER => Fact::Is(Space::Parameter),
             _ => Fact::Mixed,
         })
     }
@@ -47,15 +47,15 @@ impl Space {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
-    /// Not reached (yet): null, undefined, or dead code.
+    /// The pointer was not reached (yet), or is null or undefined.
     Unknown,
     /// It always points into this space.
     Is(Space),
-    /// It may point into several spaces, or is not known.
+    /// It may point into multiple spaces, or is not analysed.
     Mixed,
 }
 
-/// Least upper bound of two facts.
+/// Returns the least upper bound of two facts.
 pub fn join(left: Fact, right: Fact) -> Fact {
     match (left, right) {
         (Fact::Unknown, other) | (other, Fact::Unknown) => other,
@@ -72,10 +72,10 @@ pub struct Analysis<'m> {
 }
 
 impl<'m> Analysis<'m> {
-    /// Analyses a whole module in which every function that matters is defined.
+    /// Analyses a whole module, which defines all relevant functions.
     pub fn of(module: &'m Module) -> Self {
-        // First on the assumption that memory holds pointers to global memory only. If some store contradicts it,
-        // again without. The assumption is inductive: its first violation would have to be such a store.
+        // Assumes at first that memory only holds pointers to global memory. If a store contradicts that, the analysis
+        // is repeated without it. The assumption is inductive: its first violation would be such a store.
         let mut analysis = Self::empty(module, Memory::GLOBAL);
         analysis.iterate(module);
         let memory = Memory::of(module, &analysis);
@@ -106,7 +106,7 @@ impl<'m> Analysis<'m> {
         Facts::fact(self, pointer)
     }
 
-    /// In which ways the module's functions are called, with the same knowledge of memory as this analysis.
+    /// Finds the contexts of the module's functions, with the facts of memory from this analysis.
     pub fn contexts(&self, module: &'m Module) -> Contexts<'m> {
         contexts::find(module, self.memory, &self.address_taken)
     }
@@ -134,7 +134,7 @@ impl<'m> Analysis<'m> {
         }
     }
 
-    /// Base pointers that come with a call (Rieber 2017: direct and indirect kernel parameters).
+    /// Returns the fact of a parameter (Rieber 2017: direct and indirect kernel parameters).
     fn parameter(&self, function: Function<'m>, index: u32, part: u32) -> Fact {
         if let Some(fact) = own_parameter(function, index) {
             return fact;

@@ -1,4 +1,4 @@
-//! Where a pointer comes from, in words: the chain that proves its space, or the origins that disagree.
+//! Describes the origin of a pointer: the chain that proves its space, or the origins that disagree.
 
 use super::transfer::{Facts, handed_on};
 use super::{Analysis, Fact, Space, returned};
@@ -12,7 +12,7 @@ use crate::ir::{
 use std::collections::HashSet;
 use superstep_trace::display_name;
 
-/// Longer chains are cut here; they are for people.
+/// Longer chains are truncated for readability.
 const LONGEST_CHAIN: usize = 24;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl std::fmt::Display for Origin {
 }
 
 impl<'m> Analysis<'m> {
-    /// The steps from `pointer` back to where it comes from; at a fork, along the first way.
+    /// Returns the steps from `pointer` back to its origin, along the first path at each fork.
     pub fn chain(&self, pointer: Value<'m>) -> Vec<Origin> {
         let (mut chain, mut seen, mut next) = (Vec::new(), HashSet::new(), Some((pointer, 0)));
         while let Some(place) = next.filter(|p| seen.insert(*p) && chain.len() < LONGEST_CHAIN) {
@@ -63,7 +63,7 @@ impl<'m> Analysis<'m> {
         origins
     }
 
-    /// The parts of values that a part of a value is made from; none when it is an origin.
+    /// Returns the parts of values from which a part of a value is made; empty for an origin.
     fn predecessors(&self, (value, part): (Value<'m>, u32)) -> Vec<(Value<'m>, u32)> {
         let same = |values: Vec<Value<'m>>| values.into_iter().map(|v| (v, part)).collect();
         if let Some((function, index)) = value.as_parameter() {

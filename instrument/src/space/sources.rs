@@ -1,11 +1,11 @@
-//! What pointers memory can hold.
+//! Pointers that memory can hold.
 
 use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
 use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind, traits::*};
 
-/// Whether every pointer that the module writes to memory is one to global memory (or null), so that a pointer *read*
-/// from memory is one to global memory too: the host, the only other writer, has no other pointers to give.
+/// Whether the module only writes pointers to global memory (or null) to memory, so that a pointer *read*
+/// from memory points to global memory too: the host, the only other writer, has no other pointers.
 pub(super) fn only_global_pointers_reach_memory<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
@@ -24,8 +24,7 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
             Store => fine(instruction.operand(0)),
             AtomicRMW => fine(instruction.operand(1)),
             AtomicCmpXchg => fine(instruction.operand(2)),
-            // An address as a number can be stored as a number; sums and comparisons of addresses stay registers
-            // only if nothing stores them, which is not followed here.
+            // The address may be stored as a number, which is not tracked here.
             PtrToInt | PtrToAddr => fine(instruction.operand(0)),
             _ => true,
         };
@@ -39,7 +38,7 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
         && module.instructions().all(fine_instruction)
 }
 
-/// A constant that holds the address of a shared or constant variable as a number.
+/// Whether a constant holds the address of a shared or constant variable as a number.
 fn hides_address(value: Value) -> bool {
     let number =
         value.is_compound_constant() && matches!(value.opcode(), Some(PtrToInt | PtrToAddr));

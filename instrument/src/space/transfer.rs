@@ -1,21 +1,22 @@
-//! The transfer function: the fact of an instruction's pointer, given those of its operands.
+//! The transfer function, which computes the fact of an instruction's pointer from those of its operands.
 
 use super::{Fact, Memory, Space, join, returned};
 use crate::children::gives_arguments;
 use crate::ir::{Call, Function, Instruction, Opcode::*, Value, ValueKind::*, traits::*};
 
-/// Interface between the transfer function and the analysis that uses it.
+/// Facts of an analysis, and the transfer function on them.
 ///
-/// A value can hold several pointers: a struct in registers does. Each is a *part*, numbered in the order of
-/// [`crate::ir::Type::pointers`]; a pointer, and a vector of pointers, has part 0 only.
+/// A value, such as a struct in registers, can hold multiple pointers. Each is a *part*, numbered in the order of
+/// [`crate::ir::Type::pointers`]; a pointer or a vector of pointers only has part 0.
 pub(super) trait Facts<'m> {
-    /// The present fact of a part of an instruction or a parameter.
+    /// Returns the current fact of a part of an instruction or a parameter.
     fn known(&self, value: Value<'m>, part: u32) -> Fact;
-    /// The present fact of a part of the result of calling the defined function `callee`. The value of a function stands for its result.
+    /// Returns the current fact of a part of the result of calling the defined function `callee`.
     fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact;
     fn memory(&self) -> Memory;
 
-    /// The facts of the parts of an instruction's own value, and of the function's result if it returns one.
+    /// Returns the facts of the parts of an instruction's value, and of the function's result if it returns one. The function's value
+    /// represents its result.
     fn tell(&self, instruction: Instruction<'m>) -> Vec<(Value<'m>, u32, Fact)> {
         let value = instruction.value();
         let own =
@@ -35,7 +36,7 @@ pub(super) trait Facts<'m> {
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
         if ty.pointers() == 0 {
-            return Fact::Mixed; // an address that inline PTX gets as a number
+            return Fact::Mixed; // an address that is passed to inline PTX as a number
         }
         let is_array = ty.is_array_type();
         if !is_array
@@ -50,7 +51,7 @@ pub(super) trait Facts<'m> {
         }
     }
 
-    /// The transfer function for the instructions that define pointers (the set *POp* of Rieber 2017).
+    /// Returns the fact of an instruction that defines a pointer (the set *POp* of Rieber 2017).
     fn transfer(&self, instruction: Instruction<'m>, part: u32) -> Fact {
         if let Some(handed_on) = handed_on(instruction.value(), part) {
             let facts = handed_on
@@ -95,7 +96,7 @@ pub(super) trait Facts<'m> {
     }
 }
 
-/// The parts of other values that become this part of a value; `None` for values that do more than pass on.
+/// Returns the parts of operands that become this part of a value; `None` for operations that do not pass on their operands.
 pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m>, u32)>> {
     let indices = || value.as_instruction().map(Instruction::get_indices);
     let operands = match value.opcode()? {
@@ -104,7 +105,7 @@ pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m
         }
         Phi => value.operands(),
         Select => vec![value.operand(1), value.operand(2)],
-        // The elements of a vector are not told apart.
+        // The elements of a vector are not distinguished.
         InsertElement | ShuffleVector => vec![value.operand(0), value.operand(1)],
         ExtractValue => {
             let whole = value.operand(0);
@@ -149,7 +150,7 @@ fn constant(value: Value, part: u32) -> Fact {
     }
 }
 
-/// Whether a number is a shared-memory address from inline PTX: `cvta.shared`, as cooperative groups write it.
+/// Whether a number is a shared-memory address from inline PTX (`cvta.shared`, which cooperative groups use).
 fn shared_by_assembly(number: Value) -> bool {
     let call = number.as_call();
     call.and_then(|call| call.callee().inline_assembly())
@@ -170,7 +171,7 @@ fn constant_pointer(pointer: Value) -> Fact {
     }
 }
 
-/// The fact of a parameter that does not depend on calls: those of kernels, and those passed by value.
+/// Returns the fact of a parameter that does not depend on calls: one of a kernel, or passed by value.
 pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
     match (function.is_kernel(), function.is_by_value(index)) {
         (true, true) => Some(Fact::Is(Space::Parameter)),

@@ -1,10 +1,10 @@
-//! Types of data, and statements that read and write it.
+//! Data types, and statements that read and write data.
 
 use super::body::Body;
 use super::scope::{Pointer, pick};
 use superstep_trace::Op;
 
-/// A type of data: its name, its bytes, its alignment, and the integer or floating-point type of its elements.
+/// Data type: its name, size in bytes, alignment, and the integer or floating-point type of its elements.
 struct Data(&'static str, u32, u32, &'static str);
 
 const TYPES: &[Data] = &[
@@ -29,7 +29,7 @@ const TYPES: &[Data] = &[
     Data("<2 x double>", 16, 16, "double"),
 ];
 
-/// Integer type with the same bits as an element type.
+/// Returns the integer type with the same bits as an element type.
 fn integer_of(element: &str) -> &str {
     match element {
         "half" => "i16",
@@ -40,10 +40,10 @@ fn integer_of(element: &str) -> &str {
 }
 
 impl Body<'_> {
-    /// The address of `bytes` bytes behind a pointer, in its own address space.
+    /// Writes the address `bytes` bytes after a pointer, in its address space.
     fn address(&mut self, pointer: &Pointer, bytes: u32, alignment: u32, choice: u16) -> String {
         let ty = super::body::pointer_type(pointer.number);
-        // Whatever the number is, the masked offset keeps the access inside the 64 bytes that every pointer has.
+        // For any number, the masked offset keeps the access inside the 64 bytes that every pointer has.
         let limit = if bytes <= alignment { 63 } else { 31 };
         let mask = limit & !(alignment - 1);
         let number = self.number(choice / 4);
@@ -148,7 +148,7 @@ impl Body<'_> {
         ));
     }
 
-    /// An `atomicrmw` on data.
+    /// Writes an `atomicrmw` on data.
     pub fn atomic(&mut self, choices: [u16; 4]) {
         const OPERATIONS: &[(&str, Op)] = &[
             ("add", Op::AtomicAdd),
@@ -203,7 +203,7 @@ impl Body<'_> {
         self.scope.numbers.push(number);
     }
 
-    /// A `cmpxchg` on data.
+    /// Writes a `cmpxchg` on data.
     pub fn compare_exchange(&mut self, choices: [u16; 4]) {
         let pointer = self.writable_pointer(choices[0]);
         let (integer, bytes) = [("i32", 4), ("i64", 8), ("i16", 2)][usize::from(choices[1]) % 3];
@@ -224,7 +224,7 @@ impl Body<'_> {
         self.scope.numbers.push(number);
     }
 
-    /// A length in bytes up to 32: constant or not, often 0.
+    /// Returns a length of up to 32 bytes: constant or not, often 0.
     fn length(&mut self, choice: u16) -> String {
         const CONSTANT: [u32; 6] = [0, 1, 8, 12, 32, 24];
         match choice % 4 {
@@ -240,7 +240,7 @@ impl Body<'_> {
         }
     }
 
-    /// `memset`.
+    /// Writes a `memset`.
     pub fn fill(&mut self, choices: [u16; 4]) {
         let pointer = self.writable_pointer(choices[0]);
         let length = self.length(choices[1]);
@@ -254,8 +254,8 @@ impl Body<'_> {
         ));
     }
 
-    /// `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another's, which never
-    /// overlap: pointers are whole multiples of 64 bytes into an object.
+    /// Writes a `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another's. They never
+    /// overlap, because pointers are multiples of 64 bytes into an object.
     pub fn copy(&mut self, choices: [u16; 4]) {
         let target = self.writable_pointer(choices[0]);
         let source = pick(&self.scope.pointers, choices[1]);

@@ -1,4 +1,4 @@
-//! Building and running many programs at once, and taking a failing batch apart.
+//! Builds and runs many programs at once, and isolates the failing module of a batch.
 
 use super::program::{Form, Program, module};
 use super::scope::Mode;
@@ -8,25 +8,24 @@ use super::verdict::judge;
 use std::path::Path;
 use superstep_trace::{ModuleTable, Proof};
 
-/// What a batch of programs showed, for the summary.
+/// Summary of a batch of programs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Programs.
     pub programs: usize,
-    /// Accesses to global memory that were compared.
+    /// Number of compared accesses to global memory.
     pub accesses: u64,
     /// Sites whose space the analysis proved.
     pub proven: usize,
     /// Sites that are tested at run time.
     pub tested: usize,
-    /// Modules that `--strict` refused, as it should.
+    /// Modules that `--strict` rejected, as expected.
     pub refused: usize,
-    /// Modules that `--strict` accepted, as it should.
+    /// Modules that `--strict` accepted, as expected.
     pub accepted: usize,
 }
 
 impl Totals {
-    /// Adds another batch's.
+    /// Adds the counts of another batch.
     pub fn add(&mut self, other: Totals) {
         self.programs += other.programs;
         self.accesses += other.accesses;
@@ -37,38 +36,36 @@ impl Totals {
     }
 }
 
-/// Why a batch failed, with the module to blame where that is known.
+/// Failure of a batch, with the failing module if known.
 #[derive(Debug)]
 pub struct Failure {
-    /// Index of the module.
     pub module: Option<usize>,
-    /// What failed: `instrument`, `build`, `run` or `compare`. A smaller program must fail in the same way.
+    /// Failed stage: `instrument`, `build`, `run` or `compare`. A smaller program must fail in the same stage.
     pub stage: &'static str,
-    /// What was expected and what happened.
+    /// Expected and actual behaviour.
     pub message: String,
 }
 
-/// What programs are written in.
+/// Language of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// LLVM IR.
     Ir,
-    /// CUDA C++, which Clang compiles.
+    /// CUDA C++, compiled by Clang.
     Cuda,
 }
 
-/// How modules are run.
+/// Options for running modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What the programs are written in.
     pub language: Language,
-    /// Half of the modules are instrumented late, the others early; an odd number exchanges them.
+    /// Half of the modules are instrumented late, the others early; an odd number swaps them.
     pub shift: usize,
-    /// Whether the GPU's backend, and what the instrumenter must refuse, are tried too: a second pass, and `--strict`.
+    /// Whether to also run the GPU backend, and check what the instrumenter must reject: a second pass, and `--strict`.
     pub thorough: bool,
 }
 
-/// Runs modules, each a list of programs, in `folder`.
+/// Runs modules, each consisting of multiple programs, in `folder`.
 pub fn run(modules: &[Vec<Program>], plan: Plan, folder: &Path) -> Result<Totals, Failure> {
     let (mut totals, mut tables) = (Totals::default(), Vec::new());
     totals.programs = modules.iter().map(Vec::len).sum();
@@ -114,7 +111,7 @@ pub fn run(modules: &[Vec<Program>], plan: Plan, folder: &Path) -> Result<Totals
     }
 }
 
-/// Writes both forms of a module, in which barriers keep neighbouring accesses apart where LLVM would merge them.
+/// Writes both forms of a module. Barriers separate adjacent accesses that LLVM would merge.
 fn write(
     programs: &[Program],
     language: Language,
@@ -138,7 +135,7 @@ fn write(
     }
 }
 
-/// Makes both forms of a module, and if the plan is thorough checks what else the instrumenter makes of it or refuses.
+/// Builds both forms of a module; if the plan is thorough, also makes the other checks.
 fn instrument(
     programs: &[Program],
     number: usize,
@@ -191,8 +188,8 @@ fn instrument(
     Ok(table)
 }
 
-/// Whether a second pass over both results is refused, and `--strict` refuses the module exactly if something in it is
-/// tested when it runs.
+/// Checks that a second pass over both results is rejected, and that `--strict` rejects the module exactly if something in it
+/// is tested at run time.
 fn refuses_what_it_should(
     gpu: Instrumentation,
     traced: &Path,
@@ -206,7 +203,7 @@ fn refuses_what_it_should(
             ..gpu
         };
         match twice.run() {
-            Err(message) if message.contains("is instrumented already") => {}
+            Err(message) if message.contains("is already instrumented") => {}
             other => return Err(format!("a second pass gave {other:?}")),
         }
     }

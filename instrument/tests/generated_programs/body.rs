@@ -1,36 +1,34 @@
-//! Writing one function: names, lines, and the steps that move pointers through control flow.
+//! Writes one function: names, lines, and the steps that move pointers through control flow.
 
 use super::program::Objects;
 use super::recipe::Step;
 use super::scope::{Life, Mode, Pointer, Scope, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// Starts a line that only the program with the oracle's calls has.
+/// Prefix of lines that are only in the program with the oracle's calls.
 pub const ORACLE: char = '\u{1}';
-/// Starts a line that only the program to be traced has.
+/// Prefix of lines that are only in the program to be traced.
 pub const TRACED: char = '\u{2}';
 
 /// A function being written.
 pub struct Body<'a> {
-    /// The program's objects and functions.
     pub objects: &'a Objects,
-    /// What can be referred to here.
+    /// Values in scope.
     pub scope: Scope,
     /// Stack variables and their initial values.
     pub entry: String,
-    /// Everything after them.
+    /// All further lines.
     pub text: String,
-    /// Whether this is a kernel.
     pub kernel: bool,
-    /// Calls that may still be written.
+    /// Number of calls that may still be written.
     pub calls_left: u32,
-    /// Loops around the current step.
+    /// Number of loops around the current step.
     pub loops: u32,
     block: String,
     names: u32,
 }
 
-/// The name of a pointer type.
+/// Returns the name of a pointer type.
 pub fn pointer_type(number: u32) -> String {
     if number == 0 {
         "ptr".to_owned()
@@ -40,7 +38,7 @@ pub fn pointer_type(number: u32) -> String {
 }
 
 impl<'a> Body<'a> {
-    /// An empty function that starts with `scope`.
+    /// Creates an empty function that starts with `scope`.
     pub fn new(objects: &'a Objects, scope: Scope, kernel: bool) -> Self {
         Body {
             objects,
@@ -69,7 +67,7 @@ impl<'a> Body<'a> {
         self.entry.push('\n');
     }
 
-    /// A name that was not used yet.
+    /// Returns an unused name.
     pub fn fresh(&mut self) -> u32 {
         self.names += 1;
         self.names
@@ -87,14 +85,14 @@ impl<'a> Body<'a> {
         self.block = name.to_owned();
     }
 
-    /// Tells the oracle about the access that the next line makes. In the traced program an empty piece of assembly
-    /// stands there, which keeps LLVM from merging neighbouring accesses before they are counted.
+    /// Tells the oracle about the access in the next line. In the traced program, an empty asm statement takes its place,
+    /// which keeps LLVM from merging adjacent accesses before they are counted.
     pub fn access(&mut self, op: Op, ty: &str, address: &str, bytes: &str) {
         let lines = self.access_lines(op, ty, address, bytes);
         self.text.push_str(&lines);
     }
 
-    /// The same in the entry block.
+    /// Does the same in the entry block.
     pub fn entry_access(&mut self, op: Op, ty: &str, address: &str, bytes: &str) {
         let lines = self.access_lines(op, ty, address, bytes);
         self.entry.push_str(&lines);
@@ -114,12 +112,12 @@ impl<'a> Body<'a> {
         lines + &format!("{TRACED}  call void asm sideeffect \"\", \"~{{memory}}\"()\n")
     }
 
-    /// Whether all accesses that the program's steps make must stay provable.
+    /// Whether all accesses of the program must be provable.
     pub fn plain(&self) -> bool {
         matches!(self.objects.mode, Mode::Plain | Mode::Smuggling)
     }
 
-    /// A pointer that may meet others: in a plain program one to the space that `meeting` selects.
+    /// Returns a pointer that may be joined with others: in a plain program, one to the space that `meeting` selects.
     fn joinable(&self, choice: u16, meeting: u16) -> Pointer {
         let wanted = [Space::Global, Space::Shared][usize::from(meeting) % 2];
         let fitting = |p: &&Pointer| !self.plain() || p.space == Some(wanted);
@@ -127,25 +125,25 @@ impl<'a> Body<'a> {
         pick(&list, choice).clone()
     }
 
-    /// A number.
+    /// Returns a number.
     pub fn number(&self, choice: u16) -> String {
         pick(&self.scope.numbers, choice)
     }
 
-    /// A truth value that depends on the program's data.
+    /// Returns a boolean that depends on the program's data.
     pub fn condition(&mut self, choice: u16) -> String {
         let number = self.number(choice / 4);
         let bit = self.define(&format!("lshr i64 {number}, {}", choice % 4));
         self.define(&format!("trunc i64 {bit} to i1"))
     }
 
-    /// A pointer that may be written through.
+    /// Returns a pointer that may be written through.
     pub fn writable_pointer(&self, choice: u16) -> Pointer {
         let list: Vec<&Pointer> = self.scope.pointers.iter().filter(|p| p.writable).collect();
         pick(&list, choice).clone()
     }
 
-    /// The pointer as a generic one.
+    /// Casts a pointer to a generic one.
     pub fn generic(&mut self, pointer: &Pointer) -> Pointer {
         let mut generic = pointer.clone();
         if pointer.number != 0 {
@@ -156,13 +154,13 @@ impl<'a> Body<'a> {
         generic
     }
 
-    /// Memory for pointers that satisfies a condition.
+    /// Returns memory for pointers that satisfies a condition.
     pub fn slots_where(&self, choice: u16, condition: impl Fn(&Slots) -> bool) -> Option<Slots> {
         let list: Vec<&Slots> = self.scope.slots.iter().filter(|s| condition(s)).collect();
         (!list.is_empty()).then(|| pick(&list, choice).clone())
     }
 
-    /// Life of a stack variable of this function. A kernel's live as long as anything.
+    /// Returns the lifetime of this function's stack variables. Those of a kernel live as long as anything.
     pub fn own_life(&self) -> Life {
         if self.kernel { Life::Kernel } else { Life::Own }
     }
@@ -217,7 +215,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// `select` between two pointers.
+    /// Writes a `select` between two pointers.
     fn select(&mut self, choices: [u16; 4]) {
         let left = self.joinable(choices[0], choices[3]);
         let right = self.joinable(choices[1], choices[3]);
@@ -244,7 +242,7 @@ impl<'a> Body<'a> {
         self.scope.slots.extend(left.either(&right, text));
     }
 
-    /// Two or three ways that meet in a phi.
+    /// Writes two or three branches that are joined by a phi.
     fn branch(&mut self, choices: [u16; 4], body: &[Step]) {
         let id = self.fresh();
         let outside = self.scope.clone();
@@ -299,7 +297,7 @@ impl<'a> Body<'a> {
         self.scope.pointers.push(joined);
     }
 
-    /// A loop of up to three rounds whose pointer changes from round to round.
+    /// Writes a loop of up to three iterations whose pointer changes between iterations.
     fn repeat(&mut self, choices: [u16; 4], body: &[Step]) {
         let id = self.fresh();
         let first = self.joinable(choices[1], choices[0]);
@@ -338,7 +336,7 @@ impl<'a> Body<'a> {
         self.scope.pointers.push(pointer);
     }
 
-    /// Starts a conditional part: the label names of what follows and of the end.
+    /// Starts a conditional part; returns the labels of the part and of the end.
     pub fn begin_if(&mut self, condition: &str) -> (String, u32) {
         let id = self.fresh();
         let before = self.block.clone();
@@ -349,7 +347,7 @@ impl<'a> Body<'a> {
         (before, id)
     }
 
-    /// Ends it and returns the block in which it ended.
+    /// Ends it, and returns its last block.
     pub fn end_if(&mut self, id: u32) -> String {
         let last = self.block.clone();
         self.line(&format!("br label %end{id}"));

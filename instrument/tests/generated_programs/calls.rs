@@ -5,7 +5,7 @@ use super::pointers::PAIR;
 use super::scope::{Layout, Life, Pointer, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// Arguments of the common signature, and how long what they lead to lives.
+/// Arguments of the common signature, and the lifetime of their targets.
 struct Arguments {
     text: String,
     life: Life,
@@ -13,14 +13,14 @@ struct Arguments {
 }
 
 impl Body<'_> {
-    /// Whether one more call may stand here: the number of calls that a program executes stays small.
+    /// Whether one more call may be written; limits the number of calls that a program executes.
     fn may_call(&mut self) -> bool {
         let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
         self.calls_left -= u32::from(allowed);
         allowed
     }
 
-    /// What stands for the result of a call that was not made.
+    /// Result of a call that was not made.
     fn fallback(&self, argument: Pointer) -> Pointer {
         let space = Some(Space::Global);
         let known = |p: &&Pointer| p.number == 0 && p.writable && p.space == space;
@@ -58,7 +58,7 @@ impl Body<'_> {
         })
     }
 
-    /// Writes a call in a conditional part that the depth counter guards, or plainly in a kernel.
+    /// Writes a call: in a kernel unconditionally, elsewhere in a conditional part that the depth counter guards.
     fn guarded(&mut self, fallback: &Pointer, life: Life, call: impl FnOnce(&mut Self) -> String) {
         let result = Pointer {
             text: String::new(),
@@ -86,7 +86,7 @@ impl Body<'_> {
         self.scope.pointers.push(fallback.either(&result, joined));
     }
 
-    /// Calls a function of the common signature, maybe itself.
+    /// Calls a function of the common signature, possibly itself.
     pub fn call(&mut self, choices: [u16; 4]) {
         if !self.may_call() {
             return self.load(choices);
@@ -101,7 +101,7 @@ impl Body<'_> {
         });
     }
 
-    /// Calls what a table of functions, or a choice between two, gives.
+    /// Calls a function from a table, or one of two functions.
     pub fn call_indirectly(&mut self, choices: [u16; 4]) {
         if !self.objects.indirect || !self.may_call() {
             return self.store(choices);
@@ -132,7 +132,7 @@ impl Body<'_> {
         });
     }
 
-    /// Passes a structure by value, which reads it at the place of the call, and takes the result apart.
+    /// Passes a structure by value, which reads it at the call, and extracts the members of the result.
     pub fn call_by_value(&mut self, choices: [u16; 4]) {
         if !self.may_call() {
             return self.load(choices);
@@ -160,7 +160,7 @@ impl Body<'_> {
         });
     }
 
-    /// A pointer that the function may return: its target must outlive the function.
+    /// Returns a pointer that the function may return: its target must outlive the function.
     pub fn returnable(&mut self, choice: u16) -> Pointer {
         let list: Vec<Pointer> = self.scope.pointers.clone();
         let fitting: Vec<&Pointer> = list
@@ -173,7 +173,7 @@ impl Body<'_> {
     }
 }
 
-/// The structure that a parameter passes by value.
+/// Type of the structure that a by-value parameter passes.
 pub fn by_value_parameter(life: Life, own: Life) -> Slots {
     Slots {
         text: "%s".to_owned(),

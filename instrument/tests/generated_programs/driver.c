@@ -1,8 +1,8 @@
-/* Linked with generated programs, runs them all: PROGRAM RESULT
+/* Runs the generated programs with which it is linked: PROGRAM RESULT
  *
- * Each module is there twice: one calls `oracle_access` before each access; the other, which comes later, was
- * instrumented. Which addresses are global is decided here, by what this file owns and by the registered variables, and
- * nowhere else.
+ * Each module is linked twice: the first calls `oracle_access` before each access, the second is
+ * instrumented. Only this file decides which addresses are global: those of its own memory and of registered
+ * variables.
  * RESULT gets, for each module and program, 64-bit words:
  *   module, program, number of events, events {what (site, or operation + 2^32), width, object, offset},
  *   number of objects, objects {object, hash of its final bytes}. */
@@ -46,7 +46,7 @@ static uint32_t current_program;
 static uint64_t events[EVENTS][4];
 static uint64_t event_count;
 
-/* What the host would have allocated on the device. */
+/* Memory that the host would allocate on the device. */
 static struct {
   _Alignas(16) uint8_t a[DATA_BYTES], b[DATA_BYTES], c[DATA_BYTES];
   _Alignas(16) void *table[4];
@@ -68,7 +68,7 @@ static uint64_t hash(const void *bytes, uint64_t length) {
   return value;
 }
 
-/* The object of global memory that holds an address: a number that is the same in both runs, 0 for none. */
+/* Returns the number of the object in global memory at an address, the same in both runs; 0 if there is none. */
 static uint64_t object_of(const void *pointer, uint64_t *offset) {
   const uint8_t *address = pointer;
   if (address >= (uint8_t *)&memory && address < (uint8_t *)(&memory + 1)) {
@@ -127,7 +127,7 @@ static bool holds_data(const struct CpuGlobal *global) {
   return name && name[1] == 'g';
 }
 
-/* The variables whose names start with "p<program>_". */
+/* Selects variables whose names start with "p<program>_". */
 static bool belongs(const char *name, uint32_t program) {
   unsigned number;
   return sscanf(name, "p%u_", &number) == 1 && number == program;
@@ -163,7 +163,7 @@ static void run_program(FILE *result, uint8_t *const *initial) {
     alarm(20);
     void **args = (void *[]){&a, &b, &c, &t, &s, &x};
     const struct CpuKernel *kernel = &current->kernels[k];
-    /* Every other program runs as the loop over its threads, here over one. */
+    /* Every other program runs as a loop over its threads, here a single one. */
     static uint64_t *log_starts[32], frame[1 << 16];
     __superstep_thread.log_starts = log_starts;
     for (int i = 0; i < 3; i++) __superstep_thread.ntid[i] = 1;

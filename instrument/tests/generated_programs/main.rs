@@ -1,17 +1,17 @@
-//! Generated programs: every access to global memory is traced exactly once, and no other.
+//! Generated programs: every access to global memory is traced exactly once, and no other access.
 //!
-//! Device modules with pointers of all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls and
-//! recursion, run on the CPU in two forms. In one the generator itself calls an oracle before each access; the other is
+//! Device modules with pointers to all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls and
+//! recursion, run on the CPU in two forms. In one, the generator calls an oracle before each access; the other is
 //! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both must
-//! show the same sequence of (operation, address, width) and leave the same memory behind. Besides: LLVM verifies each
-//! module, and in every fourth batch both backends find the same sites, a second pass is refused, and `--strict` refuses
+//! yield the same sequence of (operation, address, width) and the same final memory. In addition, LLVM verifies each
+//! module, and in every fourth batch, both backends find the same sites, a second pass is rejected, and `--strict` rejects
 //! exactly the modules in which something is tested at run time.
 //!
-//! The same is done with CUDA C++ sources (`source/`), which Clang compiles first.
+//! CUDA C++ sources (`source/`), which Clang compiles first, are tested in the same way.
 //!
-//! `SUPERSTEP_GENERATED_PROGRAMS` sets how many programs are made (2,000 by default; the long run has 100,000),
-//! `SUPERSTEP_GENERATED_SOURCES` how many of the sources (300), and `SUPERSTEP_GENERATED_SEED` with which numbers they
-//! start. A failure is shrunk to a small program and kept as IR.
+//! `SUPERSTEP_GENERATED_PROGRAMS` sets the number of programs (2,000 by default; the long run has 100,000),
+//! `SUPERSTEP_GENERATED_SOURCES` that of sources (300), and `SUPERSTEP_GENERATED_SEED` the seed.
+//! A failing program is minimised, and stored as IR.
 
 mod access;
 mod batch;
@@ -36,15 +36,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Programs per module of a batch: some modules hold one, so that no other program hides what the analysis assumes.
+/// Programs per module of a batch. Some modules have one program, so that no other program affects the analysis.
 const MODULE_SIZES: &[usize] = &[1, 1, 2, 4, 8, 12, 16, 24, 32];
-/// The same in a long run, which starts fewer processes per program.
+/// Programs per module in a long run, which starts fewer processes per program.
 const LONG_MODULE_SIZES: &[usize] = &[1, 2, 16, 96, 96, 128, 128, 160];
-/// The same for CUDA sources.
+/// Programs per module of CUDA sources.
 const SOURCE_SIZES: &[usize] = &[1, 8, 16];
-/// From so many programs on, a run is long.
+/// Number of programs from which a run is long.
 const LONG_RUN: usize = 10_000;
-/// Attempts to make a failing program smaller.
+/// Maximum number of attempts to minimise a failing program.
 const SHRINKING_STEPS: usize = 400;
 
 type Tree = Box<dyn ValueTree<Value = Recipe>>;
@@ -58,7 +58,7 @@ fn setting(name: &str, default: usize) -> usize {
     }
 }
 
-/// The programs of a batch, by module, each with how freely it mixes pointers.
+/// Programs of a batch by module, each with its mixing of pointers.
 fn trees(seed: usize, batch: usize, sizes: &[usize]) -> Vec<Vec<(Tree, Mode)>> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&(seed as u64).to_le_bytes());
@@ -71,7 +71,7 @@ fn trees(seed: usize, batch: usize, sizes: &[usize]) -> Vec<Vec<(Tree, Mode)>> {
         let mut programs: Vec<(Tree, Mode)> = Vec::new();
         for program in 0..size {
             let tree: Tree = Box::new(strategy.new_tree(&mut runner).unwrap());
-            // One program that stores what the others do not must be enough to change what is assumed of all.
+            // A single program that stores other pointers must change the assumptions for all.
             let mode = match (number + batch) % 4 {
                 _ if number == 1 => Mode::Smuggling,
                 0 => Mode::Plain,
@@ -99,7 +99,7 @@ fn current(modules: &[Vec<(Tree, Mode)>]) -> Vec<Vec<program::Program>> {
         .collect()
 }
 
-/// Runs a batch, and describes its failure, made as small as it gets.
+/// Runs a batch, and describes its failure, after minimising it.
 fn run_batch(
     seed: usize,
     number: usize,
@@ -108,7 +108,7 @@ fn run_batch(
 ) -> Result<batch::Totals, String> {
     let folder = tempfile::tempdir().unwrap();
     let mut modules = trees(seed, number, sizes);
-    // Every start of the instrumenter costs as much as a program.
+    // Starting the instrumenter takes as long as running a program.
     let plan = batch::Plan {
         language,
         shift: number,
@@ -197,7 +197,7 @@ fn every_global_access_of_cuda_sources_is_traced_once_and_no_other() {
     run_all(programs, SOURCE_SIZES, Language::Cuda);
 }
 
-/// Runs at least so many programs on all processors.
+/// Runs at least this number of programs on all processors.
 fn run_all(programs: usize, sizes: &[usize], language: Language) {
     let seed = setting("SUPERSTEP_GENERATED_SEED", 0);
     let batch_size = sizes.iter().sum::<usize>();

@@ -4,11 +4,11 @@ use super::body::{Body, pointer_type};
 use super::scope::{Layout, Life, Pointer, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// The type of a structure with two pointers and a number.
+/// Type of a structure with two pointers and a number.
 pub const PAIR: &str = "{ ptr, i64, ptr }";
 
 impl Body<'_> {
-    /// A pointer into the second half of an object.
+    /// Writes a pointer to the second half of an object.
     pub fn interior(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         let ty = pointer_type(pointer.number);
@@ -29,7 +29,7 @@ impl Body<'_> {
         });
     }
 
-    /// A pointer whose type names the space that it truly points into.
+    /// Casts a pointer to the space into which it points.
     pub fn typed(&mut self, choices: [u16; 4]) {
         let list: Vec<Pointer> = self.scope.pointers.clone();
         let known: Vec<&Pointer> = list
@@ -50,7 +50,7 @@ impl Body<'_> {
         });
     }
 
-    /// A pointer as a number and back.
+    /// Converts a pointer to a number and back.
     pub fn through_number(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         if !self.objects.may_hide(pointer.space) {
@@ -65,11 +65,11 @@ impl Body<'_> {
         self.scope.pointers.push(Pointer { text, ..pointer });
     }
 
-    /// Instructions that hand a pointer on.
+    /// Writes instructions that pass on a pointer.
     pub fn unchanged(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         let pointer = self.generic(&pointer);
-        // Not `llvm.ptrmask`: LLVM 22.1's address-space inference leaves a broken module where it masks a constant.
+        // Not `llvm.ptrmask`: if it masks a constant, LLVM 22.1's address-space inference produces an invalid module.
         let text = if choices[1].is_multiple_of(2) {
             self.define(&format!("freeze ptr {}", pointer.text))
         } else {
@@ -81,7 +81,7 @@ impl Body<'_> {
         self.scope.pointers.push(Pointer { text, ..pointer });
     }
 
-    /// The address of one of the pointers in memory.
+    /// Returns the address of one of the pointers in memory.
     fn slot(&mut self, slots: &Slots, choice: u16) -> String {
         match slots.layout {
             Layout::Table if choice.is_multiple_of(2) => {
@@ -105,7 +105,7 @@ impl Body<'_> {
         }
     }
 
-    /// The pointer that `text`, read from `slots`, is.
+    /// Describes the pointer `text` that was read from `slots`.
     pub fn loaded(&self, slots: &Slots, text: String) -> Pointer {
         Pointer {
             text,
@@ -127,7 +127,7 @@ impl Body<'_> {
         self.scope.pointers.push(pointer);
     }
 
-    /// A pointer that may be stored to `slots`, if there is one.
+    /// Returns a pointer that may be stored to `slots`, if there is one.
     pub fn storable(&mut self, slots: &Slots, choice: u16) -> Option<Pointer> {
         let list: Vec<Pointer> = self.scope.pointers.clone();
         let fitting: Vec<&Pointer> = list
@@ -152,7 +152,7 @@ impl Body<'_> {
         self.line(&format!("store ptr {}, ptr {address}", pointer.text));
     }
 
-    /// Writes a pointer as the number that it is.
+    /// Writes a pointer as a number.
     pub fn store_pointer_as_number(&mut self, choices: [u16; 4]) {
         let Some(slots) = self.slots_where(choices[0], |s| s.writable) else {
             return;
@@ -282,7 +282,7 @@ impl Body<'_> {
         self.scope.pointers.push(pointer);
     }
 
-    /// Copies a table of pointers, whole, in part or not at all.
+    /// Copies a table of pointers completely, partly or not at all.
     pub fn copy_slots(&mut self, choices: [u16; 4]) {
         let Some(target) = self.slots_where(choices[0], |s| s.writable) else {
             return;
@@ -308,7 +308,7 @@ impl Body<'_> {
         ));
     }
 
-    /// Memory of the device's heap.
+    /// Allocates memory on the device's heap.
     pub fn allocate(&mut self, choices: [u16; 4]) {
         let text = self.define("call ptr @malloc(i64 128)");
         self.access(Op::Store, "ptr", &text, "128");
@@ -326,7 +326,7 @@ impl Body<'_> {
         });
     }
 
-    /// A stack variable.
+    /// Declares a stack variable.
     pub fn stack_data(&mut self, choices: [u16; 4]) {
         let name = format!("%s{}", self.fresh());
         self.entry_line(&format!("{name} = alloca [128 x i8], align 16"));
@@ -345,7 +345,7 @@ impl Body<'_> {
         });
     }
 
-    /// Stack variables that hold pointers.
+    /// Declares stack variables that hold pointers.
     pub fn stack_slots(&mut self, choices: [u16; 4]) {
         let (layout, ty) = if choices[0].is_multiple_of(2) {
             (Layout::Table, "[4 x ptr]")

@@ -1,4 +1,4 @@
-//! Writing whole programs and modules of them.
+//! Writes programs, and modules of them.
 
 use super::body::{Body, ORACLE, TRACED};
 use super::calls;
@@ -8,11 +8,11 @@ use super::scope::{Layout, Life, Mode, Pointer, Scope, Slots, Space};
 use std::fmt::Write as _;
 use superstep_trace::Op;
 
-/// What every function of a program can refer to.
+/// Everything to which a program's functions can refer.
 pub struct Objects {
-    /// Starts every name of the program.
+    /// Prefix of all names of the program.
     pub prefix: String,
-    /// How freely pointers are mixed.
+    /// Restrictions on mixing pointers.
     pub mode: Mode,
     /// Whether functions are also called through pointers.
     pub indirect: bool,
@@ -23,30 +23,30 @@ pub struct Objects {
     memory: [u16; 8],
 }
 
-/// Which of a program's two forms is written.
+/// Form of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// With a call of the oracle before each access.
     Oracle,
     /// For the instrumenter; `barriers` keeps LLVM from merging accesses.
     Traced {
-        /// Whether something stands between the accesses.
+        /// Whether accesses are separated.
         barriers: bool,
     },
 }
 
 impl Objects {
-    /// One of the functions whose address is taken: not all, so that some keep what only direct calls allow.
+    /// Returns one of the functions whose address is taken. Not all are, so that some only have direct calls.
     pub fn pointed_to(&self, choice: u16) -> usize {
         self.functions - 1 - usize::from(choice) % self.functions.div_ceil(2)
     }
 
-    /// Whether a pointer may be written to memory or turned into a number.
+    /// Whether a pointer may be written to memory or converted to a number.
     pub fn may_hide(&self, space: Option<Space>) -> bool {
         self.mode == Mode::Free || space == Some(Space::Global)
     }
 
-    /// Where a pointer that was read from memory points.
+    /// Returns the space of a pointer that was read from memory.
     pub fn space_in_memory(&self) -> Option<Space> {
         (self.mode != Mode::Free).then_some(Space::Global)
     }
@@ -58,7 +58,7 @@ impl Objects {
         )
     }
 
-    /// Four constants for memory on the stack or in shared memory.
+    /// Returns four constants for stack or shared memory.
     pub fn initial_targets(&self, choice: u16) -> [String; 4] {
         let global = format!("ptr {}", self.constant("g0", 1));
         let other = format!(
@@ -74,7 +74,7 @@ impl Objects {
         })
     }
 
-    /// The objects as a function sees them.
+    /// Returns the objects in a function's scope.
     fn scope(&self) -> Scope {
         let mut scope = Scope::default();
         scope.numbers.push("7".to_owned());
@@ -140,7 +140,7 @@ impl Objects {
         scope
     }
 
-    /// Whether the table in constant memory leads to writable memory only.
+    /// Whether the table in constant memory only points to writable memory.
     fn constant_table_is_writable(&self) -> bool {
         self.mode != Mode::Free || self.memory[7].is_multiple_of(2)
     }
@@ -239,7 +239,7 @@ impl Objects {
     }
 }
 
-/// A program, and how freely it mixes its pointers.
+/// Program, and its restrictions on mixing pointers.
 pub type Program = (Recipe, Mode);
 
 /// Writes a module of programs; program `n` has the kernels `p<n>_k0`, `p<n>_k1`, ….
@@ -286,7 +286,7 @@ fn program(recipe: &Recipe, mode: Mode, number: usize) -> String {
     text
 }
 
-/// A parameter that points to data.
+/// Describes a parameter that points to data.
 fn parameter(name: &str, number: u32, writable: bool, kernel: bool) -> Pointer {
     Pointer {
         text: name.to_owned(),
@@ -309,7 +309,7 @@ fn table_parameter(holds: Life) -> Slots {
     }
 }
 
-/// Puts what comes with the call before everything else: small choices then select it, which is where shrinking leads.
+/// Puts the arguments before everything else: small choices, to which shrinking leads, then select them.
 fn front(scope: &mut Scope, pointers: Vec<Pointer>, slots: Vec<Slots>) {
     scope.pointers.splice(0..0, pointers);
     scope.slots.splice(0..0, slots);

@@ -1,27 +1,26 @@
-//! What proptest generates: programs as lists of small steps, each of which stays meaningful whatever is removed before it.
+//! Recipes that proptest generates: programs as lists of small steps, each of which stays valid when earlier ones are removed.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// One step of a function. Its meaning comes from `kind`; the choices select among what is there at that point.
+/// One step of a function. `kind` determines its meaning; the choices select among the values in scope.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Which statement to write, 0 to 99.
+    /// Statement to write, 0 to 99.
     pub kind: u8,
-    /// Choices that the statement makes.
+    /// Choices of the statement.
     pub choices: [u16; 4],
 }
 
-/// A program: device functions and kernels, which run one after the other on the same memory.
+/// Program: device functions, and kernels that run one after the other on the same memory.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// What initial values and tables hold.
+    /// Initial values, and contents of tables.
     pub memory: [u16; 8],
     /// Functions with the signature that indirect calls use.
     pub functions: Vec<Vec<Step>>,
-    /// Functions that take a structure by value and return one.
+    /// Functions that take and return a structure by value.
     pub by_value: Vec<Vec<Step>>,
-    /// Kernels.
     pub kernels: Vec<Vec<Step>>,
 }
 
@@ -29,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
     (0..100_u8, any::<[u16; 4]>()).prop_map(|(kind, choices)| Step { kind, choices })
 }
 
-/// Programs whose functions and kernels have steps in the given ranges, and so many kernels at most.
+/// Generates programs with at most this number of kernels, whose functions and kernels have steps in the given ranges.
 fn sized(
     functions: usize,
     by_value: usize,
@@ -51,7 +50,7 @@ fn sized(
         .boxed()
 }
 
-/// All programs. The larger one is, the more meets in it; the smaller, the more there are in the same time.
+/// Generates all programs. Larger ones combine more; of smaller ones, more can be run in the same time.
 pub fn recipe() -> impl Strategy<Value = Recipe> {
     prop_oneof![6 => sized(6, 4, 3..16, 1), 1 => sized(12, 8, 10..40, 2)]
 }

@@ -1,6 +1,6 @@
-//! What a generated function has at hand, with what the generator itself knows of it.
+//! Values in scope in a generated function, with the generator's knowledge of them.
 
-/// Where an object lies. This is the ground truth by construction and owes nothing to the analysis under test.
+/// Memory of an object: the ground truth by construction, independent of the analysis under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Buffers of the host, global variables, string literals, `malloc`.
@@ -14,7 +14,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// NVPTX' number of the space.
+    /// Returns NVPTX's number of the space.
     pub fn number(self) -> u32 {
         match self {
             Space::Global => 1,
@@ -25,21 +25,21 @@ impl Space {
     }
 }
 
-/// How freely a program mixes its pointers.
+/// Restrictions on mixing pointers in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything goes.
+    /// No restrictions.
     Free,
-    /// Memory holds pointers to global memory only, and only their addresses become numbers.
+    /// Memory only holds pointers to global memory, and only their addresses are converted to numbers.
     Pure,
-    /// As pure; besides, what meets in a phi or a select is of one space, and nothing else hides a pointer's origin: all of it
-    /// can be proven.
+    /// As pure; in addition, phis and selects only join pointers to one space, and nothing else hides a pointer's origin, so that
+    /// everything can be proven.
     Plain,
-    /// As plain, but one kernel ends by bringing one other address into memory, in one way, and using it from there.
+    /// As plain, but one kernel ends by storing one other address in memory, in one way, and using it from there.
     Smuggling,
 }
 
-/// How long what a pointer points to lives; pointers are only stored where nothing outlives it.
+/// Lifetime of a pointer's target; pointers are only stored in memory that does not outlive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Life {
     /// At least until the kernel ends.
@@ -53,22 +53,22 @@ pub enum Life {
 /// A pointer to at least `span` bytes of data, aligned to 16 bytes.
 #[derive(Clone, Debug)]
 pub struct Pointer {
-    /// The value in IR.
+    /// Value in IR.
     pub text: String,
-    /// Number of its type's address space; 0 generic.
+    /// Number of its type's address space; 0 is generic.
     pub number: u32,
-    /// Bytes behind it: 128 at an object's start, else 64.
+    /// Number of bytes from the pointer on: 128 at an object's start, else 64.
     pub span: u32,
     /// Whether it may be written through.
     pub writable: bool,
-    /// How long its target lives.
+    /// Lifetime of its target.
     pub life: Life,
-    /// Where its target lies, where the generator knows.
+    /// Space of its target, if known.
     pub space: Option<Space>,
 }
 
 impl Pointer {
-    /// A pointer that is either this or the other.
+    /// Returns a pointer that is either this or the other.
     pub fn either(&self, other: &Pointer, text: String) -> Pointer {
         Pointer {
             text,
@@ -81,7 +81,7 @@ impl Pointer {
     }
 }
 
-/// How pointers are laid out in memory.
+/// Layout of pointers in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// `[4 x ptr]`.
@@ -90,25 +90,25 @@ pub enum Layout {
     Pair,
 }
 
-/// A generic pointer to memory that holds pointers to data.
+/// Generic pointer to memory that holds pointers to data.
 #[derive(Clone, Debug)]
 pub struct Slots {
-    /// The value in IR.
+    /// Value in IR.
     pub text: String,
-    /// How its pointers are laid out.
+    /// Layout of its pointers.
     pub layout: Layout,
     /// Whether pointers may be stored there.
     pub writable: bool,
-    /// Whether what its pointers point to may be written.
+    /// Whether the targets of its pointers may be written.
     pub writable_targets: bool,
-    /// The shortest life of what its pointers point to.
+    /// Shortest lifetime of its pointers' targets.
     pub holds: Life,
-    /// The shortest life of what may be stored there.
+    /// Minimum lifetime of targets of pointers that may be stored there.
     pub takes: Life,
 }
 
 impl Slots {
-    /// A pointer that is either this or the other, if the two hold the same.
+    /// Returns a pointer that is either this or the other, if both hold the same kind of pointers.
     pub fn either(&self, other: &Slots, text: String) -> Option<Slots> {
         (self.layout == other.layout && self.writable_targets == other.writable_targets).then(
             || Slots {
@@ -123,18 +123,18 @@ impl Slots {
     }
 }
 
-/// Everything that a statement can refer to.
+/// Everything to which a statement can refer.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Pointers to data.
     pub pointers: Vec<Pointer>,
     /// Memory that holds pointers.
     pub slots: Vec<Slots>,
-    /// Values of type `i64`. None of them depends on an address.
+    /// Values of type `i64`, none of which depends on an address.
     pub numbers: Vec<String>,
 }
 
-/// The element that a choice selects.
+/// Returns the element that a choice selects.
 pub fn pick<T: Clone>(list: &[T], choice: u16) -> T {
     list[usize::from(choice) % list.len()].clone()
 }

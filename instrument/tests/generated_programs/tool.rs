@@ -1,4 +1,4 @@
-//! The programs that the tests run: the instrumenter, Clang, and the driver.
+//! Programs that the tests run: the instrumenter, Clang, and the driver.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn compile<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Resul
     run(Command::new(clang()).args(arguments)).map(|_| ())
 }
 
-/// What all programs share: the driver, and the bitcode that is linked into each module.
+/// Files that all programs share: the driver, and the bitcode that is linked into each module.
 pub struct Shared {
     folder: tempfile::TempDir,
 }
@@ -85,8 +85,8 @@ impl Shared {
         self.folder.path().join("device.bc")
     }
 
-    /// Links objects with the driver, runs the program, and returns what the driver wrote. An error comes with the
-    /// stage that failed.
+    /// Links objects with the driver, runs the program, and returns the driver's output. An error includes the
+    /// failed stage.
     pub fn drive(
         &self,
         folder: &Path,
@@ -107,10 +107,10 @@ impl Shared {
     }
 }
 
-/// How to call the instrumenter.
+/// Arguments of the instrumenter.
 #[derive(Clone, Copy)]
 pub struct Instrumentation<'a> {
-    /// IR or bitcode to read.
+    /// Input: IR or bitcode.
     pub input: &'a Path,
     /// Bitcode to write.
     pub output: &'a Path,
@@ -127,7 +127,7 @@ pub struct Instrumentation<'a> {
 }
 
 impl Instrumentation<'_> {
-    /// Runs the instrumenter; its error is the line that it wrote.
+    /// Runs the instrumenter; an error is its message.
     pub fn run(&self) -> Result<ModuleTable, String> {
         let table = self.output.with_extension("json");
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"));

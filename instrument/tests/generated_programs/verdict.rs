@@ -1,29 +1,29 @@
-//! Comparing what the driver saw in the two forms of each program.
+//! Compares the driver's observations of the two forms of each program.
 
 use std::collections::BTreeMap;
 use superstep_trace::{ModuleTable, Op};
 
-/// An access as a test compares it.
+/// Access, as the test compares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     op: Option<Op>,
     width_bytes: u64,
-    /// Which object of global memory, the same number in both forms; 0: not global memory.
+    /// Number of the object in global memory, the same in both forms; 0 if the access is not to global memory.
     object: u64,
     offset: u64,
 }
 
-/// What one form of a program did: its accesses, and the hashes of its final memory.
+/// Observed behaviour of one form of a program: its accesses, and the hashes of its final memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Run {
     events: Vec<Event>,
     memory: Vec<(u64, u64)>,
 }
 
-/// The programs that failed, as (module, program), each with the first difference, and how many accesses were compared.
+/// Failing programs as (module, program), each with the first difference, and the number of compared accesses.
 type Judgement = (BTreeMap<(usize, usize), String>, u64);
 
-/// Compares what the driver saw.
+/// Compares the driver's observations.
 pub fn judge(words: &[u64], tables: &[ModuleTable]) -> Result<Judgement, String> {
     let (mut runs, mut rest) = (BTreeMap::<(usize, usize), Vec<Run>>::new(), words);
     let mut take = |count: u64| -> Result<&[u64], String> {

@@ -3,7 +3,7 @@
 use crate::variable::*;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use superstep_trace::{
     CtaBlocks, CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError,
 };
 
-/// How a traced program records. Paths with `{process}` in them are different for each process.
+/// Options of a traced program. In paths, each process replaces `{process}` by its own name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     pub capture: Option<PathBuf>,
@@ -21,30 +21,30 @@ pub struct Config {
     pub sources: BTreeMap<String, String>,
     pub protocol: Option<Protocol>,
     pub selection: Selection,
-    /// Worker threads of the CPU backend; by default as many as there are cores.
+    /// Worker threads of the CPU backend; one per core by default.
     pub cpu_threads: Option<NonZeroUsize>,
-    /// Devices of the CPU backend, 1 to 64; by default one.
+    /// Devices of the CPU backend, 1 to 64; one by default.
     pub cpu_devices: Option<u32>,
-    /// Stack of a CUDA thread on the CPU backend, 64 to 1048576.
+    /// Stack size of a CUDA thread on the CPU backend in KiB, 64 to 1048576.
     pub cpu_stack_kib: Option<u32>,
-    /// Runs all threads of the CPU backend as fibers: for comparisons.
+    /// Runs all CUDA threads of the CPU backend as fibers, for comparisons.
     pub cpu_fibers: bool,
-    /// Bins (protocol `thesis`) or rings (`stream`) of the trace buffer, a power of two.
+    /// Number of bins (protocol `thesis`) or rings (`stream`) in the trace buffer, a power of two.
     pub bins: Option<u32>,
-    /// Records of a bin, or units of a ring's piece.
+    /// Records per bin, or units per piece of a ring.
     pub bin_records: Option<NonZeroU32>,
-    /// Pieces of a ring on the device.
+    /// Pieces per ring on the device.
     pub ring_pieces: Option<NonZeroUsize>,
-    /// Pieces of each ring that the host has room for.
+    /// Pieces per ring that the host can hold.
     pub host_pieces: Option<NonZeroUsize>,
-    /// Threads that empty a buffer.
+    /// Host threads that drain a buffer.
     pub workers: Option<NonZeroUsize>,
     pub sink: RecordSink,
-    /// Longest random pause before each look at the rings, for tests of slow consumers.
+    /// Maximum random pause before each poll of the rings, for tests of slow consumers.
     pub consumer_pause: Duration,
-    /// Time without progress after which a warning names the kernel; zero: never.
+    /// Time without progress after which a warning names the kernel; zero disables the warning.
     pub watchdog: Option<Duration>,
-    /// Most bytes of shadow memory on each device; by default what the program leaves.
+    /// Limit of shadow memory on each device, in bytes; by default, the memory that the program leaves free.
     pub shadow_memory: Option<u64>,
     /// Granularity of transfers in situ: CTAs or blocks of CTAs.
     pub cta_blocks: CtaBlocks,
@@ -54,15 +54,15 @@ pub struct Config {
     pub probe_parameters: Vec<u64>,
 }
 
-/// Threads whose fields are kept one by one, of a probe with fields per thread.
+/// Threads whose fields are kept individually, for a probe with fields per thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeepThreads {
-    /// `0`: only their sums.
+    /// `0`: only the sums are kept.
     #[default]
     None,
-    /// `1`.
+    /// `1`: all threads.
     All,
-    /// At some places: a JSON object in this file has them by the number of the launch in the first stream.
+    /// The threads that a JSON file lists by launch number in the first stream.
     At(PathBuf),
 }
 
@@ -72,7 +72,7 @@ pub enum RecordSink {
     /// Compressed into the capture.
     #[default]
     Disk,
-    /// Kept in memory as received; older ones are overwritten.
+    /// Kept in memory as received; the oldest are overwritten.
     Memory,
     /// Only counted.
     Count,
@@ -82,31 +82,16 @@ pub enum RecordSink {
 #[error("failed to read {name}={value:?}: expected {expected}")]
 pub struct VariableError {
     pub name: &'static str,
-    /// The value, or its wrong part.
+    /// The value, or the invalid part of it.
     pub value: String,
     pub expected: String,
 }
 
-impl Display for RecordSink {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            RecordSink::Disk => "disk",
-            RecordSink::Memory => "memory",
-            RecordSink::Count => "count",
-        })
-    }
-}
-
-impl FromStr for RecordSink {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let all = [RecordSink::Disk, RecordSink::Memory, RecordSink::Count];
-        all.into_iter()
-            .find(|sink| sink.to_string() == name)
-            .ok_or(())
-    }
-}
+const SINKS: [(&str, RecordSink); 3] = [
+    ("disk", RecordSink::Disk),
+    ("memory", RecordSink::Memory),
+    ("count", RecordSink::Count),
+];
 
 impl KeepThreads {
     fn value(&self) -> OsString {
@@ -119,10 +104,10 @@ impl KeepThreads {
 }
 
 impl Config {
-    /// Reads the configuration from an environment, whose variables `lookup` gives by name. Empty variables count as absent.
+    /// Reads the configuration from environment variables, which `lookup` returns by name. Empty variables count as absent.
     ///
     /// # Errors
-    /// [`VariableError`] names the first variable whose value cannot be used.
+    /// [`VariableError`] names the first variable with an invalid value.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, VariableError> {
         let variables = Variables(lookup);
         let path = |name| variables.get(name).map(PathBuf::from);
@@ -161,8 +146,11 @@ impl Config {
             host_pieces: count(HOST_PIECES)?,
             workers: count(WORKERS)?,
             sink: variables
-                .parsed(SINK, "disk, memory or count")?
-                .unwrap_or_default(),
+                .read(SINK, "disk, memory or count", |text| {
+                    let mut sinks = SINKS.into_iter();
+                    sinks.find(|(name, _)| *name == text)
+                })?
+                .map_or(RecordSink::default(), |(_, sink)| sink),
             consumer_pause: variables
                 .parsed(CONSUMER_PAUSE_US, "a number of microseconds")?
                 .map_or(Duration::ZERO, Duration::from_micros),
@@ -185,7 +173,7 @@ impl Config {
         })
     }
 
-    /// The variables that differ from an empty environment, such that [`from_env`](Self::from_env) reads this configuration.
+    /// Returns the variables from which [`from_env`](Self::from_env) reads this configuration, without those at their default.
     pub fn to_env(&self) -> Vec<(&'static str, OsString)> {
         let mut set = Vec::new();
         let mut path = |name, path: &Option<PathBuf>| {
@@ -215,8 +203,9 @@ impl Config {
         text(RING_PIECES, show(self.ring_pieces));
         text(HOST_PIECES, show(self.host_pieces));
         text(WORKERS, show(self.workers));
-        let sink = Some(self.sink).filter(|&sink| sink != default.sink);
-        text(SINK, show(sink));
+        let is_set = |sink| sink == self.sink && sink != default.sink;
+        let sink = SINKS.into_iter().find(|&(_, sink)| is_set(sink));
+        text(SINK, show(sink.map(|(name, _)| name)));
         let pause = Some(self.consumer_pause.as_micros()).filter(|&pause| pause > 0);
         text(CONSUMER_PAUSE_US, show(pause));
         text(WATCHDOG_S, show(self.watchdog.map(|time| time.as_secs())));
@@ -279,7 +268,7 @@ impl<L: Fn(&str) -> Option<String>> Variables<L> {
         self.read(name, expected, |text| text.parse().ok())
     }
 
-    /// Reads a variable whose error names the wrong part of its value.
+    /// Reads a variable. The error names the invalid part of its value.
     fn part<T>(
         &self,
         name: &'static str,

@@ -22,7 +22,7 @@ pub struct SuperstepThread {
     pub sm: u32,
     /// Number of the thread in its CTA.
     pub thread: u32,
-    /// Place of the next log entry, of two words.
+    /// Address of the next log entry, which has two words.
     pub log_cursor: *mut u64,
     pub log_end: *mut u64,
     /// The worker's counters, by site id.
@@ -38,13 +38,13 @@ impl SuperstepThread {
     pub const EMPTY: SuperstepThread = unsafe { std::mem::zeroed() };
 }
 
-/// Flag of a kernel: barriers, warp operations or indirect calls, so its threads must be fibers.
+/// Kernel flag: it has barriers, warp operations or indirect calls, so its threads must be fibers.
 pub const KERNEL_NEEDS_FIBERS: u32 = 1;
-/// Flag of a kernel: its loops do not record the thread, and its CTAs can be rerun to find it.
+/// Kernel flag: its loops do not record the running thread, and its CTAs can be rerun to find it.
 pub const KERNEL_FORGETS_THREADS: u32 = 2;
-/// Flag of a kernel: its CTAs wait for each other at the grid's barrier.
+/// Kernel flag: its CTAs wait for each other at the grid's barrier.
 pub const KERNEL_WAITS_FOR_GRID: u32 = 4;
-/// Flag of a kernel: its CTAs run in clusters.
+/// Kernel flag: its CTAs run in clusters.
 pub const KERNEL_IN_CLUSTERS: u32 = 8;
 
 #[repr(C)]
@@ -61,9 +61,9 @@ pub struct CpuKernel {
     /// Bytes that a CTA keeps between steps for each thread; the number of threads is rounded up to a multiple of [`FRAME_THREADS_UNIT`].
     pub frame_bytes: u64,
     pub parameter_list: *const Parameter,
-    /// The kernel itself, by which launches from the device name it.
+    /// Address of the kernel, which identifies it in device-side launches.
     pub function: *const c_void,
-    /// Most threads of a CTA; 0: the device's limit.
+    /// Maximum threads per CTA; 0 means the device's limit.
     pub most_threads: u64,
 }
 
@@ -71,12 +71,12 @@ pub struct CpuKernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub bytes: u32,
-    /// Offset in a block of all arguments, as launches from the device pass them.
+    /// Offset in the argument block of a device-side launch.
     pub offset_bytes: u32,
 }
 
-/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA, and returns the region that all
-/// of them go on with, [`EXIT`] or [`DIVERGED`]. If `last` is not above `first`, the threads from `first` to the CTA's end run, then those
+/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA. Returns the region in which all
+/// of them continue, [`EXIT`] or [`DIVERGED`]. If `last` is not above `first`, runs the threads from `first` to the CTA's end, then those
 /// from 0 to `last`.
 pub type Step = unsafe extern "C" fn(
     args: *mut *mut c_void,
@@ -88,7 +88,7 @@ pub type Step = unsafe extern "C" fn(
 
 /// Result of a [`Step`] whose threads have ended.
 pub const EXIT: u32 = u32::MAX;
-/// Result of a [`Step`] whose threads continue in different regions: the frame begins with each thread's.
+/// Result of a [`Step`] whose threads continue in different regions: the frame begins with the region of each thread.
 pub const DIVERGED: u32 = u32::MAX - 1;
 /// A frame has room for a multiple of this number of threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;

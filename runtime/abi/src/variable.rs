@@ -16,7 +16,7 @@ pub const LAUNCH_COUNT: &str = "SUPERSTEP_LAUNCH_COUNT";
 pub const LAUNCH_SKIP: &str = "SUPERSTEP_LAUNCH_SKIP";
 /// List of the files to load for a program that embeds its device code as bitcode.
 pub const MODULES: &str = "SUPERSTEP_MODULES";
-/// The name under which the program runs (`argv[0]`); read and removed by its stub of libcudart.
+/// The program's `argv[0]`; read and removed by its stub of libcudart.
 pub const NAME: &str = "SUPERSTEP_NAME";
 pub const PROBE_PARAMETERS: &str = "SUPERSTEP_PROBE_PARAMETERS";
 pub const PROBE_RESULTS: &str = "SUPERSTEP_PROBE_RESULTS";

@@ -1,4 +1,4 @@
-//! Layouts that C and the instrumenter's LLVM types repeat.
+//! Checks the layouts that C and the instrumenter's LLVM types duplicate.
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;
@@ -25,7 +25,7 @@ fn thread_block_equals_that_of_thread_h() {
     let file = folder.path().join("layout.c");
     std::fs::write(&file, source).unwrap();
     let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpu/device");
-    // Rust links with it, so it is there.
+    // Rust links with it, so it is installed.
     let output = Command::new("cc")
         .args(["-std=c11", "-fsyntax-only", "-I"])
         .args([&headers, &file])

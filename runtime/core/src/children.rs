@@ -1,12 +1,11 @@
-//! Launches from the device: the requests of a kernel are carried out when all CTAs of its launch have ended. CUDA leaves open when a
-//! child begins, and lets no kernel wait for one.
+//! Launches from the device. A kernel's requests are carried out when all its CTAs have ended, as CUDA lets no kernel wait for a child.
 
 use std::collections::{HashMap, VecDeque};
 
 /// Work that a CTA requested.
 pub struct Child<W> {
     pub cta: u64,
-    /// A CTA's work in one stream runs in order, each with its own children.
+    /// The CTA's stream; its work runs in order, each item followed by its own children.
     pub stream: usize,
     pub work: W,
 }
@@ -19,8 +18,8 @@ struct Chain<W> {
     pending: usize,
 }
 
-/// Runs the requests of a launch, and those that they make; `run` runs one and returns its requests. Streams take turns in the order of
-/// their requests, much as on a GPU: programs rely on that when they allot room for running launches. Stops at the first error.
+/// Runs the requests of a launch and those that they make in turn; `run` runs one and returns its requests. Streams take turns in the
+/// order of their requests, much as on a GPU: programs rely on this when they limit pending launches. Stops at the first error.
 pub fn run_all<W, E>(
     children: Vec<Child<W>>,
     mut run: impl FnMut(W) -> Result<Vec<Child<W>>, E>,

@@ -1,4 +1,4 @@
-//! C types of the CUDA runtime's interface that both runtimes read.
+//! C types of the CUDA runtime API that both runtimes read.
 
 use cudarc::runtime::sys::{cudaExtent, cudaPitchedPtr, cudaPos, dim3};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -8,17 +8,17 @@ pub fn extents(dim3 { x, y, z }: dim3) -> [u32; 3] {
     [x, y, z]
 }
 
-/// `cudaMemcpy3DParms`, with a kind of any version.
+/// `cudaMemcpy3DParms`, whose kind may be one of a newer CUDA.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Copy3d {
     pub source_array: *mut c_void,
     pub source_position: cudaPos,
-    /// Memory read, if no array.
+    /// Source if `source_array` is null.
     pub source: cudaPitchedPtr,
     pub destination_array: *mut c_void,
     pub destination_position: cudaPos,
-    /// Memory written, if no array.
+    /// Destination if `destination_array` is null.
     pub destination: cudaPitchedPtr,
     pub extent: cudaExtent,
     /// `cudaMemcpyKind`.
@@ -47,7 +47,7 @@ impl FatBinaryWrapper {
     }
 
     /// # Safety
-    /// `wrapper` is null or leads to a wrapper.
+    /// `wrapper` is null or points to a wrapper.
     pub unsafe fn image(wrapper: *const Self) -> Option<*const c_char> {
         // SAFETY: null or a wrapper, by the contract above.
         let wrapper = unsafe { wrapper.as_ref() }?;

@@ -16,7 +16,7 @@ pub enum RuntimeError {
     },
     #[error("failed to load module {hash}: {reason}")]
     Module { hash: String, reason: String },
-    /// A file with device code that the program opened itself.
+    /// The program itself opened a file with device code.
     #[error(
         "failed to load the device code of {}: the file was not named when the program was started; name it with --with {}",
         file.display(),
@@ -25,7 +25,7 @@ pub enum RuntimeError {
     NotNamed { file: PathBuf },
     #[error(transparent)]
     Trace(#[from] superstep_trace::TraceError),
-    /// A lock was not free in time; only in fault handlers.
+    /// A lock was not free in time, which only fault handlers report.
     #[error("failed to {action}: another thread holds the session")]
     Busy { action: &'static str },
 }

@@ -1,5 +1,5 @@
-//! Forks of a traced program. A child may use CUDA as a process of its own if the parent has not used it before. Otherwise the capture
-//! stays the parent's, and CUDA fails in the child.
+//! Forks of a traced program. A child may use CUDA as a separate process if its parent had not used it. Otherwise, the capture remains
+//! the parent's, and CUDA fails in the child.
 
 use crate::Session;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static WATCHED: OnceLock<&'static Session> = OnceLock::new();
 static IS_USED_FORK: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process was forked from one that had used CUDA, so that CUDA fails here.
+/// Returns whether this process was forked from one that had used CUDA, so that CUDA fails here.
 pub fn is_used_fork() -> bool {
     IS_USED_FORK.load(Ordering::Relaxed)
 }

@@ -1,7 +1,7 @@
 //! Common part of the CPU and the CUDA runtime: module tables, and the session that numbers launches and writes capture and summary.
 //!
-//! Called from `extern "C"` functions by several host threads, and by fault handlers: nothing panics, no lock is poisoned, and no fault
-//! handler waits forever for a lock that the faulting thread holds.
+//! Multiple host threads call it from `extern "C"` functions, and fault handlers do, too. So nothing panics, no lock is poisoned, and no
+//! fault handler waits forever for a lock that the faulting thread holds.
 
 pub mod calls;
 pub mod children;

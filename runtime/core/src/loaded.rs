@@ -1,13 +1,14 @@
 //! Code for modules that a program embeds as bitcode.
 //!
-//! Such a module has a text in place of its binary, `superstep-module HASH`. The list that [`MODULES`] names has the files to load: lines
-//! of hash, index, protocol and files, separated by tabs; relative paths begin at the list's folder. Without a list, `superstep modules`,
-//! beside this library, makes that of the native variant.
+//! Such a module has the text `superstep-module HASH` in place of its binary. The list that [`MODULES`] names has the files to load:
+//! lines of hash, index, protocol and files, separated by tabs, with paths relative to the list's folder. Without a list,
+//! `superstep modules`, next to this library, makes that of the native variant.
 
 use crate::RuntimeError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -20,14 +21,14 @@ const PREFIX: &[u8] = b"superstep-module ";
 pub struct LoadedModule {
     pub index: u32,
     pub protocol: String,
-    /// Depend on the backend.
+    /// The files to load, which depend on the backend.
     pub files: Vec<PathBuf>,
 }
 
-/// The hash of the module whose image is at `image`; `None`: a real fat binary, or another text.
+/// Returns the hash of the module at `image`, or `None` for a real fat binary or another text.
 ///
 /// # Safety
-/// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
+/// `image` points to a fat binary, or to a text that ends with a line feed and a 0.
 unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
     // SAFETY: a fat binary is longer than a prefix, and the comparison ends at the first difference, inside a shorter text.
@@ -40,51 +41,44 @@ unsafe fn hash_at(image: *const c_char) -> Option<String> {
     rest.split_once('\n').map(|(line, _)| line.to_owned())
 }
 
-/// The files of the module whose image is at `image`; `None` if that names none.
+/// Returns the files of the module at `image`, or `None` if that names none.
 ///
 /// # Safety
-/// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
+/// `image` points to a fat binary, or to a text that ends with a line feed and a 0.
 pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,
 ) -> Option<Result<LoadedModule, RuntimeError>> {
-    // SAFETY: `image` leads to a fat binary or to such a text, as `hash_at` wants it.
+    // SAFETY: `image` points to a fat binary or to such a text, as `hash_at` requires.
     let hash = unsafe { hash_at(image) }?;
+    Some(find(&hash, image as usize, backend))
+}
+
+fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, RuntimeError> {
     static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
-    let fail = |reason: String| RuntimeError::Module {
-        hash: hash.clone(),
-        reason,
+    let fail = |reason: &dyn Display| RuntimeError::Module {
+        hash: hash.to_owned(),
+        reason: reason.to_string(),
     };
     let list = std::env::var_os(MODULES).filter(|list| !list.is_empty());
     let mut known = KNOWN.lock();
-    let known = match &mut *known {
-        Some(known) => known,
-        None => {
-            let start = list
-                .as_ref()
-                .map_or(Ok(HashMap::new()), |list| read(Path::new(list)));
-            match start {
-                Ok(start) => known.insert(start),
-                Err(reason) => return Some(Err(fail(reason.to_string()))),
-            }
-        }
-    };
-    if !known.contains_key(&hash) {
+    if let (None, Some(list)) = (&*known, &list) {
+        *known = Some(read(Path::new(list)).map_err(|error| fail(&error))?);
+    }
+    let known = known.get_or_insert_default();
+    if !known.contains_key(hash) {
         if list.is_some() {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-            let error = match file_around(&maps, image as usize) {
+            return Err(match file_around(&maps, image) {
                 Some(file) => RuntimeError::NotNamed { file },
-                None => fail("its file was not named when the program was started".into()),
-            };
-            return Some(Err(error));
+                None => fail(&"its file was not named when the program was started"),
+            });
         }
-        match make(image as usize, backend, known.len()).and_then(|list| read(&list)) {
-            Ok(more) => known.extend(more),
-            Err(reason) => return Some(Err(fail(reason.to_string()))),
-        }
+        let more = make(image, backend, known.len()).and_then(|list| read(&list));
+        known.extend(more.map_err(|error| fail(&error))?);
     }
-    let found = known.get(&hash).cloned();
-    Some(found.ok_or_else(|| fail("its file was changed while the program ran".into())))
+    let found = known.get(hash).cloned();
+    found.ok_or_else(|| fail(&"its file was changed while the program ran"))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +117,7 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
     modules.ok_or(NoList::Malformed { path: list })
 }
 
-/// Makes the modules of the file around `image`, untraced, with indices from `first` on; returns their list.
+/// Makes the untraced modules of the file that contains `image`, with indices from `first` on; returns their list.
 fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);

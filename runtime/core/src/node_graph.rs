@@ -1,18 +1,18 @@
-//! The form of a CUDA graph: its nodes in the order of their addition, and their dependencies.
+//! The shape of a CUDA graph: its nodes, in the order in which they were added, and their dependencies.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::Hash;
 
-/// Nodes by handle, and edges from a node to one that depends on it.
+/// Handles of nodes, and edges from a node to one that depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeGraph<N> {
     nodes: Vec<N>,
     edges: Vec<(N, N)>,
 }
 
-/// An edge leads to itself or to a node of another graph, exists already, or closes a cycle.
+/// An edge connects a node with itself or with another graph's, exists already, or closes a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no order of the graph's nodes agrees with its edges")]
 pub struct BadEdge;
@@ -27,7 +27,7 @@ impl<N> Default for NodeGraph<N> {
 }
 
 impl<N: Copy + Eq + Hash> NodeGraph<N> {
-    /// A graph as CUDA describes it, where an edge may occur several times.
+    /// Makes a graph from CUDA's description, in which an edge may occur more than once.
     pub fn new(nodes: Vec<N>, edges: Vec<(N, N)>) -> Self {
         NodeGraph { nodes, edges }
     }
@@ -75,7 +75,7 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         }
     }
 
-    /// Copies the form with other handles, made by `copy`.
+    /// Copies the graph with new handles, which `copy` makes.
     pub fn try_map<E>(&self, mut copy: impl FnMut(N) -> Result<N, E>) -> Result<Self, E> {
         let mut copies = FxHashMap::default();
         for &node in &self.nodes {
@@ -89,8 +89,7 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         })
     }
 
-    /// The nodes in an order in which each follows its dependencies, and otherwise in the order of their addition, by which a trace numbers
-    /// launches.
+    /// Returns the nodes in the order by which a trace numbers launches: each after its dependencies, and otherwise as they were added.
     pub fn in_order(&self) -> Result<Vec<N>, BadEdge> {
         let nodes = &self.nodes;
         let numbered = nodes.iter().enumerate().map(|(index, &node)| (node, index));

@@ -1,4 +1,4 @@
-//! The identity of this process, and its data in /proc.
+//! The identity of this process, and what /proc says about it.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// `path` with the name of `process` in place of [`Process::PLACE`], if that occurs.
+/// Returns `path` with the name of `process` in place of [`Process::PLACE`], if that occurs.
 pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
     let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
     Some(text.replace(Process::PLACE, &process.to_string()).into())
 }
 
-/// Identity of this process, which a fork changes. Clones stay equal.
+/// The identity of this process, which a fork changes. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Identity {
     rank: Option<u32>,
     /// The process that loaded the runtime.
     loaded_by: u32,
-    /// The process that has settled its name, and the number of earlier programs with its number.
+    /// The process that has chosen its name, and the number of earlier programs with its process number.
     settled: Arc<Mutex<(u32, u32)>>,
 }
 
 impl Identity {
-    /// Number of the process as Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM give it.
+    /// Variables with the rank of the process: of Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
     const RANKS: [&str; 5] = [
         "OMPI_COMM_WORLD_RANK",
         "PMIX_RANK",
@@ -57,7 +57,7 @@ impl Identity {
         }
     }
 
-    /// The configured `path` for this process. A forked process must not write to its parent's.
+    /// Returns the configured `path` for this process. A fork must not write to its parent's.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         let process = self.process();
         path_of(path, &process).unwrap_or_else(|| {
@@ -69,8 +69,7 @@ impl Identity {
         })
     }
 
-    /// Gives this process a name that no other program has used, before it writes anything. A program that replaced
-    /// itself by this one (`exec`) had the same number.
+    /// Gives this process an unused name, before it writes anything: a program that called `exec` had the same process number.
     pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let pid = std::process::id();
         let mut settled = self.settled.lock();
@@ -86,7 +85,7 @@ impl Identity {
         *settled = (pid, free.unwrap_or_default());
     }
 
-    /// Whether the process that loaded the runtime was another one.
+    /// Returns whether another process loaded the runtime.
     pub(crate) fn is_fork(&self) -> bool {
         std::process::id() != self.loaded_by
     }

@@ -17,7 +17,7 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// Adds a module from its JSON. It may register twice; another module may not have its index.
+    /// Adds a module from its JSON. A module may be registered twice, but two may not have the same index.
     pub fn register_json(&self, json: &[u8]) -> Result<Arc<ModuleTable>, RuntimeError> {
         self.register(ModuleTable::from_json(json)?)
     }
@@ -48,7 +48,7 @@ impl Registry {
         self.modules.lock().len()
     }
 
-    /// The modules from the `start`-th registration on.
+    /// Returns the modules from the `start`-th registration on.
     pub fn from(&self, start: usize) -> Vec<Arc<ModuleTable>> {
         let modules = self.modules.lock();
         modules.get(start..).map(<[_]>::to_vec).unwrap_or_default()
@@ -67,7 +67,7 @@ impl Registry {
         module.sites.iter().find(|site| site.id == id).cloned()
     }
 
-    /// The probe of the program's modules.
+    /// Returns the probe of the program's modules.
     pub fn probe(&self) -> Probe {
         let modules = self.modules.lock();
         let mut probes = modules.iter().map(|module| module.probe);

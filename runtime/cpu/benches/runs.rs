@@ -1,4 +1,4 @@
-//! Speed at which the logs of a defined probe are grouped and their bits combined, in values of threads a second on one core.
+//! Measures how fast the logs of a defined probe are grouped and their bits combined, in thread values per second on one core.
 //!
 //! `cargo bench -p superstep-cudart-cpu`
 
@@ -7,12 +7,12 @@ use std::hint::black_box;
 use superstep_cudart_cpu::record::merge::{LANES, LogEntry};
 use superstep_cudart_cpu::record::runs::{Bits, merge_warp};
 
-/// Places of a run, and runs that each lane comes to.
+/// Points of a run, and runs that each lane passes.
 const PLACES: usize = 9;
 const RUNS: usize = 512;
 const WORDS: usize = (1 + PLACES).next_multiple_of(2);
 
-/// What each lane logs that comes to the runs of these sites.
+/// Returns the logs of lanes that pass the runs of these sites.
 fn warp(site: impl Fn(usize, usize) -> u64) -> Vec<Vec<LogEntry>> {
     let lane = |lane: usize| {
         let words = (0..RUNS).flat_map(|run| {
@@ -37,7 +37,7 @@ fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let mut bench = criterion.benchmark_group("values-of-a-warp");
     bench.throughput(Throughput::Elements((LANES * RUNS * PLACES) as u64));
-    // All lanes at the same places, and the even ones elsewhere than the odd ones every other time.
+    // All lanes at the same points, or even and odd lanes at different ones every other time.
     let together = warp(|_, run| run as u64 % 7);
     let apart = warp(|lane, run| (lane * run) as u64 % 2);
     for (name, logs) in [("together", together), ("apart", apart)] {

@@ -1,7 +1,7 @@
 /* Elementary functions without branches, tables and calls, so that LLVM can vectorise the loops that they are inlined into.
  *
- * They are computed in double precision, by sums and products that nothing fuses: each lane of a vector gets the bits that a scalar
- * gets, on every processor. The error is at most 0.501 units of the last place of a float (`runtime/cpu/tests/device_support.rs`). */
+ * They compute in double precision with unfused sums and products, so the lanes of a vector have the same bits as a scalar on every
+ * processor. The error is at most 0.501 units of the last place of a float (`runtime/cpu/tests/device_support.rs`). */
 #ifndef SUPERSTEP_ELEMENTARY_H
 #define SUPERSTEP_ELEMENTARY_H
 
@@ -11,14 +11,14 @@
 
 #define LN2 0x1.62e42fefa39efp-1
 
-/* 2 to the power of `value`. */
+/* Returns 2 to the power of `value`. */
 static inline float power_of_two(float value) {
-  /* Far enough for results to overflow and to become zero. */
+  /* Results beyond these bounds overflow or are zero. */
   double x = value < -200.0f ? -200.0 : value > 200.0f ? 200.0 : (double)value;
-  /* The sum has no bits for a fraction: its lowest ones are the nearest integer. They are 0 for NaN, which has come from a float. */
+  /* The sum has no bits for a fraction: its lowest bits are the nearest integer. They are 0 for a NaN that was converted from a float. */
   double shifted = x + 0x1.8p52;
   double t = (x - (shifted - 0x1.8p52)) * LN2;
-  /* e to the power of t, which is at most ln(2) / 2. */
+  /* e to the power of t, for t of at most ln(2) / 2. */
   double sum = 1.0 + t * (1.0 / 9);
   sum = 1.0 + t * (1.0 / 8) * sum;
   sum = 1.0 + t * (1.0 / 7) * sum;
@@ -31,9 +31,9 @@ static inline float power_of_two(float value) {
   return (float)double_from_bits(double_bits(sum) + (double_bits(shifted) << 52));
 }
 
-/* The logarithm to base 2. */
+/* Returns the logarithm to base 2. */
 static inline float binary_logarithm(float value) {
-  /* A normal number in double precision: 2 to the power of `exponent` times what lies between the roots of 1/2 and 2. */
+  /* In double precision, the number is normal: 2 to the power of `exponent`, times a number between the roots of 1/2 and 2. */
   uint64_t bits = double_bits((double)value);
   int32_t exponent = (int32_t)((bits >> 32) - 0x3fe6a09e) >> 20;
   double m = double_from_bits(bits - ((uint64_t)(int64_t)exponent << 52));
@@ -52,7 +52,7 @@ static inline float binary_logarithm(float value) {
   return value > 0.0f ? positive : beyond;
 }
 
-/* a * b + c, rounded once as the bits of MXCSR say: the product is exact in double precision, and so are the sum and what it lacks. */
+/* Returns a * b + c, rounded once as the bits of MXCSR say. In double precision, the product is exact, and so is the sum with its error. */
 static inline float fused(float a, float b, float c, uint32_t rounding) {
   double product = (double)a * b, sum = product + c;
   double part = sum - product, lost = (product - (sum - part)) + (c - part);
@@ -64,7 +64,7 @@ static inline float fused(float a, float b, float c, uint32_t rounding) {
   bool up = is_below && (rounding == MXCSR_UPWARDS || (rounding == MXCSR_TOWARDS_ZERO && is_negative));
   uint32_t bits = float_bits(nearest), sign = bits >> 31;
   uint32_t stepped = bits << 1 == 0 ? (down ? 0x80000001u : 1u) : (sign != 0) == up ? bits - 1 : bits + 1;
-  /* Numbers that cancel out leave a zero that is negative when rounded downwards. */
+  /* The zero that remains of numbers that cancel out is negative when rounded downwards. */
   bool cancels = sum == 0.0 && rounding == MXCSR_DOWNWARDS && (double_bits(product) | float_bits(c)) != 0;
   uint32_t rounded = cancels ? 0x80000000u : bits;
   return float_from_bits(down || up ? stepped : rounded);

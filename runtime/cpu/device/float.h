@@ -1,18 +1,18 @@
-/* Small helpers on floating-point values. */
+/* Helpers for floating-point values. */
 #ifndef SUPERSTEP_FLOAT_H
 #define SUPERSTEP_FLOAT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Flush to zero: a denormal becomes a zero of the same sign. */
+/* Flushes a denormal to a zero of the same sign. */
 static inline float flush(float value) {
   return __builtin_fabsf(value) < 0x1p-126f ? __builtin_copysignf(0.0f, value) : value;
 }
 static inline double flush_double(double value) {
   return __builtin_fabs(value) < 0x1p-1022 ? __builtin_copysign(0.0, value) : value;
 }
-/* Saturation: [0, 1], and NaN becomes +0. */
+/* Saturates to [0, 1]; NaN becomes +0. */
 static inline float saturate(float value) { return value >= 1.0f ? 1.0f : value > 0.0f ? value : 0.0f; }
 static inline double saturate_double(double value) { return value >= 1.0 ? 1.0 : value > 0.0 ? value : 0.0; }
 
@@ -37,7 +37,7 @@ static inline uint64_t double_bits(double value) {
   return bits;
 }
 
-/* The neighbouring float towards `direction`; `value` is finite or infinite, not NaN. */
+/* Returns the next float upwards or downwards; `value` must not be NaN. */
 static inline float step_towards(float value, bool up) {
   uint32_t bits = float_bits(value);
   if ((bits << 1) == 0)
@@ -47,7 +47,7 @@ static inline float step_towards(float value, bool up) {
 
 enum Rounding { TO_NEAREST, TOWARDS_ZERO, DOWNWARDS, UPWARDS };
 
-/* Bits 13 and 14 of MXCSR choose SSE's rounding; `value` must be computed under `#pragma STDC FENV_ACCESS ON`. */
+/* Bits 13 and 14 of MXCSR choose SSE's rounding mode. Code that sets them needs `#pragma STDC FENV_ACCESS ON`. */
 enum { MXCSR_DOWNWARDS = 0x2000, MXCSR_UPWARDS = 0x4000, MXCSR_TOWARDS_ZERO = 0x6000 };
 
 #endif

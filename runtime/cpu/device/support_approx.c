@@ -1,5 +1,5 @@
-/* The approximate functions of the special function unit. These here are at least as accurate; they are not the same to the last bit,
- * which the PTX manual does not promise either. */
+/* The approximate functions of the special function unit. They are at least as accurate as a GPU's, but not identical to the last bit,
+ * which the PTX manual does not guarantee either. */
 #include "elementary.h"
 
 #include <math.h>

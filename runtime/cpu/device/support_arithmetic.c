@@ -51,7 +51,7 @@ double __superstep_nvvm_rcp_rn_d(double a) { return 1.0 / a; }
 
 #pragma STDC FENV_ACCESS ON
 
-/* Not inlined: the optimiser would move the arithmetic past the change of the rounding mode, or fold it. */
+/* Not inlined, since the optimiser would move the arithmetic past the change of the rounding mode, or fold it. */
 #define ROUNDED(name, mode, bits, type, parameters, expression) \
   static __attribute__((noinline)) type name##_##mode parameters { \
     unsigned saved = __builtin_ia32_stmxcsr(); \

@@ -1,12 +1,12 @@
-/* Copies that a GPU makes beside the threads, and the barriers of 64 bits in shared memory that count threads and bytes (`mbarrier`).
- * A CTA runs on one worker, so nobody else changes a barrier meanwhile. */
+/* Asynchronous copies, and 64-bit barriers in shared memory that count threads and bytes (`mbarrier`). A CTA runs on one worker, so
+ * no other thread changes a barrier at the same time. */
 #include "thread.h"
 
 void *__superstep_ptx_shared_pointer(uint64_t address) {
   return address >> 32 ? (void *)address : __superstep_shared_address((uint32_t)address);
 }
 
-/* Copies `read` bytes, and makes the rest of `size` zeros. */
+/* Copies `read` bytes, and fills the rest of `size` with zeroes. */
 void __superstep_ptx_copy(void *to, const void *from, uint32_t size, uint32_t read) {
   if (read > size)
     read = size;
@@ -14,7 +14,7 @@ void __superstep_ptx_copy(void *to, const void *from, uint32_t size, uint32_t re
   __builtin_memset((char *)to + read, 0, size - read);
 }
 
-/* From the lowest bit: the phase (1), arrivals that are missing (20) and that a phase needs (20), bytes that are missing (23, signed). */
+/* From the lowest bit: the phase (1 bit), missing arrivals (20), arrivals that each phase needs (20), missing bytes (23, signed). */
 enum { PENDING = 1, EXPECTED = 21, BYTES = 41, COUNT_MASK = 0xfffff };
 
 static inline uint32_t pending(uint64_t state) { return (uint32_t)(state >> PENDING) & COUNT_MASK; }
@@ -35,7 +35,7 @@ uint64_t __superstep_ptx_mbarrier_arrive(volatile uint64_t *place, uint32_t coun
   set(place, state, pending(state) - count, expected(state), bytes(state));
   return state;
 }
-/* Who arrives for the last time is missing in no later phase. */
+/* Arrives for the last time: later phases need one thread less. */
 uint64_t __superstep_ptx_mbarrier_arrive_drop(volatile uint64_t *place, uint32_t count) {
   uint64_t state = *place;
   set(place, state, pending(state) - count, expected(state) - count, bytes(state));
@@ -51,7 +51,7 @@ void __superstep_ptx_mbarrier_complete_tx(volatile uint64_t *place, uint32_t don
 }
 uint32_t __superstep_ptx_mbarrier_pending_count(uint64_t state) { return pending(state); }
 
-/* Who asks in vain does so in a loop: the others go first. */
+/* A thread whose test fails polls in a loop, so other threads run first. */
 bool __superstep_ptx_mbarrier_test_parity(volatile uint64_t *place, uint32_t parity) {
   if ((*place & 1) != (parity & 1))
     return true;

@@ -1,9 +1,9 @@
-/* Conversions between number types, exact in every rounding mode without touching the floating-point environment. */
+/* Conversions between number types, exact in every rounding mode without changing the floating-point environment. */
 #include "float.h"
 
 #pragma STDC FP_CONTRACT OFF
 
-/* double to float: round to nearest, then step back when that went the wrong way. */
+/* Converts double to float: rounds to nearest, then steps back if that was the wrong direction. */
 static inline float narrow(double value, enum Rounding rounding) {
   float nearest = (float)value;
   if (rounding == TO_NEAREST || !(nearest != (double)value) || value != value)
@@ -38,8 +38,8 @@ static inline double to_integral(double value, enum Rounding rounding) {
   }
 }
 
-/* To integers: values out of range become the nearest bound, which is exact in double. NaN becomes 0 from float to 32 bits, and the highest
-   bit otherwise. */
+/* To integers: values out of range become the nearest bound, which is exact in double. NaN becomes 0 if a float is converted to 32 bits,
+   and only the highest bit is set otherwise. */
 static inline int32_t to_i32(double value) {
   return value != value ? 0 : value <= -0x1p31 ? INT32_MIN : value >= 0x1p31 ? INT32_MAX : (int32_t)value;
 }
@@ -69,7 +69,7 @@ TO_INTEGERS(rz, TOWARDS_ZERO)
 TO_INTEGERS(rm, DOWNWARDS)
 TO_INTEGERS(rp, UPWARDS)
 
-/* From integers: keep `precision` bits of the magnitude and round the rest by hand. */
+/* From integers: keeps `precision` bits of the magnitude and rounds the rest. */
 static inline double from_magnitude(uint64_t magnitude, bool negative, int precision, enum Rounding rounding) {
   double sign = negative ? -1.0 : 1.0;
   if (magnitude >> precision == 0)

@@ -1,6 +1,6 @@
 /* Half precision: _Float16 and bfloat16. Results are computed in double and rounded once.
  *
- * Pairs (f16x2, bf16x2) are left out: x86's C calling convention cannot name their types, and CUDA's headers use inline PTX for them. */
+ * Pairs (f16x2, bf16x2) are absent: x86's C calling convention has no such types, and CUDA's headers use inline PTX for them. */
 #include "half.h"
 
 typedef _Float16 half;
@@ -31,13 +31,13 @@ static inline half fma_half(half a, half b, half c) {
   return (half)__builtin_fma(half_value(a), half_value(b), half_value(c));
 }
 
-/* bfloat16 is computed on its bits: the compiler's own conversions call functions that older support libraries lack. */
+/* Operations on bfloat16 use its bits: the compiler's conversions call functions that older support libraries lack. */
 static inline uint16_t bfloat_bits(__bf16 value) {
   uint16_t bits;
   __builtin_memcpy(&bits, &value, 2);
   return bits;
 }
-/* Through memory, so that the optimizer does not turn choices between bits into choices between __bf16, which need those functions. */
+/* The value is volatile, so that the optimiser does not turn a choice between bits into one between __bf16, which needs those functions. */
 static inline __bf16 bfloat_from_bits(uint16_t bits) {
   volatile uint16_t opaque = bits;
   bits = opaque;

@@ -1,5 +1,5 @@
-/* PTX instructions on numbers of 16 bits, by their bits: half precision and bfloat16. Of pairs, each half is computed by itself. Results
- * are computed in float, which is wide enough that rounding twice does no harm, or in double where three operands meet. */
+/* PTX instructions on 16-bit numbers, as their bits: half precision and bfloat16. The caller splits pairs. Results are computed in float,
+ * which is wide enough that double rounding is harmless, or in double for three operands. */
 #include "elementary.h"
 #include "half.h"
 
@@ -21,7 +21,7 @@ static inline uint16_t saturate_half(uint16_t a) {
   float wide = of_half(a);
   return wide >= 1 ? 0x3c00 : wide > 0 ? a : 0;
 }
-/* The product is exact in float. What the sum loses is kept in its last place, so that rounding again does no harm. */
+/* The product is exact in float. Bits that the sum loses are kept in its last place, so that double rounding is harmless. */
 static inline uint16_t fma_half(uint16_t a, uint16_t b, uint16_t c) {
   float product = of_half(a) * of_half(b), addend = of_half(c), sum = product + addend, part = sum - product;
   float lost = (product - (sum - part)) + (addend - part);

@@ -73,7 +73,7 @@ uint32_t __superstep_nvvm_prmt_rc16(uint32_t a, uint32_t s) {
   return s & 1 ? pick4(a, 2, 3, 2, 3) : pick4(a, 0, 1, 0, 1);
 }
 
-/* Find the n-th set bit from `base`; negative: downwards; 0: `base` itself. All ones when there is none. */
+/* Finds the n-th set bit from `base`; downwards if n is negative, `base` itself if it is 0. All ones if there is none. */
 uint32_t __superstep_nvvm_fns(uint32_t mask, uint32_t base, int32_t n) {
   if (n == 0)
     return mask >> (base & 31) & 1 ? base : ~0u;
@@ -84,8 +84,8 @@ uint32_t __superstep_nvvm_fns(uint32_t mask, uint32_t base, int32_t n) {
   return ~0u;
 }
 
-/* flo: position of the most significant bit that differs from the sign (flo.s) or is set (flo.u); all ones when there is none.
- * With `shift_amount` the result counts from the top. */
+/* flo: position of the most significant bit that differs from the sign (flo.s) or is set (flo.u); all ones if there is none.
+ * With `shift_amount`, the position counts from the top. */
 static inline uint32_t find_leading(uint64_t value, uint32_t bits, bool shift_amount) {
   if (value == 0)
     return ~0u;
@@ -101,7 +101,7 @@ uint32_t __superstep_nvvm_flo_s_i64(int64_t a, bool shift_amount) {
   return find_leading((uint64_t)(a < 0 ? ~a : a), 64, shift_amount);
 }
 
-/* bmsk: `b` ones from bit `a`; szext: keep the low `b` bits of `a` and extend them. clamp: b above 32 counts as 32; wrap: modulo 32. */
+/* bmsk: `b` ones from bit `a`; szext: the low `b` bits of `a`, extended. clamp: b above 32 counts as 32; wrap: modulo 32. */
 static inline uint32_t ones(uint32_t count) { return count >= 32 ? ~0u : (1u << count) - 1; }
 uint32_t __superstep_nvvm_bmsk_wrap(uint32_t a, uint32_t b) { return ones(b & 31) << (a & 31); }
 uint32_t __superstep_nvvm_bmsk_clamp(uint32_t a, uint32_t b) { return a >= 32 ? 0 : ones(b) << a; }

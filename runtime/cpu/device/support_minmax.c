@@ -1,7 +1,7 @@
 /* Minimum, maximum, absolute value, rounding to integral values, saturation: float and double. */
 #include "float.h"
 
-/* A NaN loses against a number; -0 is less than +0. */
+/* A number wins over a NaN; -0 is less than +0. */
 static inline float minimum(float a, float b) {
   if (a != a)
     return b;
@@ -23,7 +23,7 @@ static inline float maximum(float a, float b) {
 static inline float minimum_nan(float a, float b) { return a != a || b != b ? __builtin_nanf("") : minimum(a, b); }
 static inline float maximum_nan(float a, float b) { return a != a || b != b ? __builtin_nanf("") : maximum(a, b); }
 
-/* xorsign.abs: the choice is made between magnitudes, the sign is the exclusive or of the signs. */
+/* xorsign.abs: chooses between magnitudes; the sign is the exclusive or of the signs. */
 static inline float with_xor_sign(float magnitude, float a, float b) {
   return float_from_bits((float_bits(magnitude) & 0x7fffffffu) | ((float_bits(a) ^ float_bits(b)) & 0x80000000u));
 }

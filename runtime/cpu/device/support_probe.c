@@ -1,11 +1,11 @@
-/* What the code of a defined probe asks the runtime for. */
+/* Functions for the code of a defined probe. */
 #include "thread.h"
 
-/* The launch's context; the runtime puts it where the counting probe has its counters. */
+/* Returns the launch's context, for which the runtime uses the field of the counting probe's counters. */
 void *__superstep_probe_context(void) { return __superstep_thread.site_counts; }
 
-/* Room for an entry of `words` words, an even number: its head, which is width << 32 | site of the first of its places, and a payload for
- * each of them, which the caller writes before any other lane can run. The smallest log of a thread has room for any entry. */
+/* Reserves an entry of `words` words, an even number: a head, which is width << 32 | site of its first point, and a payload for each of its
+ * points, which the caller writes before any other lane can run. Even the smallest log has room for any entry. */
 uint64_t *__superstep_probe_reserve(uint64_t head, uint32_t words) {
   while (__builtin_expect(__superstep_thread.log_end - __superstep_thread.log_cursor < (int64_t)words, 0))
     __superstep_log_full();
@@ -15,7 +15,7 @@ uint64_t *__superstep_probe_reserve(uint64_t head, uint32_t words) {
   return entry + 1;
 }
 
-/* An access that concerns a warp: the runtime finds the lanes that were there together, as for the accesses of a trace. */
+/* Logs an access for a warp. The runtime finds the lanes that were there together, as for the accesses of a trace. */
 void __superstep_probe_log(uint32_t site, uint32_t width, uint64_t payload) {
   if (__builtin_expect(__superstep_thread.log_cursor >= __superstep_thread.log_end, 0))
     __superstep_log_full();

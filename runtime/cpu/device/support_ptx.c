@@ -1,11 +1,11 @@
-/* Single PTX instructions that CUDA's headers and libdevice write as inline assembly: `__superstep_ptx_` and the mnemonic with underscores,
- * operands in PTX's order, the result returned. */
+/* PTX instructions that CUDA's headers and libdevice contain as inline assembly. Names are `__superstep_ptx_` and the mnemonic with
+ * underscores; operands are in PTX's order, and the result is returned. */
 #include "half.h"
 #include "thread.h"
 
 #include <math.h>
 
-/* Bits: counted, found, reversed. */
+/* Counts, finds and reverses bits. */
 #define BITS(bits, type, builtin) \
   uint32_t __superstep_ptx_popc_b##bits(type a) { return (uint32_t)__builtin_popcount##builtin(a); } \
   uint32_t __superstep_ptx_clz_b##bits(type a) { return a ? (uint32_t)__builtin_clz##builtin(a) : bits; } \
@@ -19,8 +19,8 @@
 BITS(32, uint32_t, )
 BITS(64, uint64_t, ll)
 
-/* Bit fields: `length` bits from `start` on. Of 32 bits, both are taken modulo 256, as the manual says; of 64 bits ptxas' code takes them
- * as they are. */
+/* Bit fields: `length` bits from `start` on. For 32 bits, both are modulo 256, as the manual says; for 64 bits, the code of ptxas does not
+ * reduce them. */
 #define FIELDS(bits, type, largest) \
   static inline type ones##bits(uint32_t count) { return count >= bits ? ~(type)0 : ((type)1 << count) - 1; } \
   type __superstep_ptx_bfe_u##bits(type a, uint32_t start, uint32_t length) { \
@@ -45,7 +45,7 @@ BITS(64, uint64_t, ll)
 FIELDS(32, uint32_t, 255)
 FIELDS(64, uint64_t, UINT32_MAX)
 
-/* What intrinsics compute, too. */
+/* Instructions that equal an intrinsic. */
 #define SAME(name, type, intrinsic, parameters, arguments) \
   type __superstep_nvvm_##intrinsic parameters; \
   type __superstep_ptx_##name parameters { return __superstep_nvvm_##intrinsic arguments; }
@@ -61,7 +61,7 @@ SAME_TWO(szext_wrap_u32, zext_wrap)
 SAME_TWO(szext_clamp_s32, sext_clamp)
 SAME_TWO(szext_wrap_s32, sext_wrap)
 SAME(fns_b32, uint32_t, fns, (uint32_t mask, uint32_t base, int32_t n), (mask, base, n))
-/* These modes look at one operand only. */
+/* These modes use only one operand. */
 #define ONE_SOURCE(mode) \
   uint32_t __superstep_nvvm_prmt_##mode(uint32_t a, uint32_t s); \
   uint32_t __superstep_ptx_prmt_b32_##mode(uint32_t a, uint32_t b, uint32_t s) { \
@@ -122,8 +122,8 @@ TESTS(f64, double, 0x1p-1022)
 float __superstep_ptx_flush_f32(float a) { return flush(a); }
 float __superstep_ptx_tanh_approx_f32(float a) { return tanhf(a); }
 
-/* Shared memory that CUDA keeps for itself, of which cooperative groups use 288 bytes and expect zeroes in a new CTA. CTAs run one
- * after the other on a thread. */
+/* Shared memory that CUDA reserves. Cooperative groups use 288 bytes of it and expect zeroes in a new CTA. CTAs run one after the other
+ * on a host thread. */
 uint32_t __superstep_ptx_reserved_shared(void) {
   static _Thread_local struct {
     uint64_t bytes[128], grid;
@@ -141,7 +141,7 @@ uint32_t __superstep_ptx_reserved_shared(void) {
   return (uint32_t)(uint64_t)reserved.bytes;
 }
 
-/* Atomics; whatever order and scope PTX asks for, this one is strong enough. */
+/* Atomics, with an order and scope that are strong enough for every variant in PTX. */
 #define ATOMIC_PTX(operation, type, suffix, builtin) \
   type __superstep_ptx_atom_##operation##_##suffix(void *address, type value) { \
     return builtin((type *)address, value, __ATOMIC_SEQ_CST); \

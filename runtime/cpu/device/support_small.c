@@ -1,7 +1,7 @@
-/* Conversions to and from numbers of 8 bits (e4m3, e5m2) in pairs, and to tf32. */
+/* Conversions to and from pairs of 8-bit numbers (e4m3, e5m2), and to tf32. */
 #include "half.h"
 
-/* To nearest even, and to the largest number what is beyond it. */
+/* Rounds to nearest even, and saturates at the largest number. */
 static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_t largest) {
   uint8_t sign = (uint8_t)(double_bits(value) >> 63 << 7);
   double magnitude = __builtin_fabs(value);
@@ -10,12 +10,12 @@ static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_
   int exponent = (int)(double_bits(magnitude) >> 52) - 1023;
   if (exponent < 1 - bias)
     exponent = 1 - bias;
-  /* In units of the last place, which are powers of two. */
+  /* Counts units of the last place, which are powers of two. */
   double unit = double_from_bits((uint64_t)(1023 + exponent - mantissa_bits) << 52);
   double count = __builtin_rint(magnitude / unit);
   if (!(count < 1 << (mantissa_bits + 2)))
     return sign | largest;
-  /* A normal number's first bit is one of the exponent's. */
+  /* The leading bit of a normal number increments the exponent. */
   uint32_t bits = (uint32_t)(exponent + bias - 1) << mantissa_bits;
   bits += (uint32_t)count;
   return sign | (bits > largest ? largest : (uint8_t)bits);
@@ -45,7 +45,7 @@ static inline uint16_t of_e4m3(uint8_t bits) {
 SMALL(e4m3)
 SMALL(e5m2)
 
-/* To nearest, away from zero when both are as near: 10 bits of the mantissa are left, of a NaN, too. */
+/* Rounds to nearest, ties away from zero. The result keeps 10 bits of the mantissa, also of a NaN. */
 uint32_t __superstep_ptx_cvt_rna_tf32_f32(float value) {
   uint32_t bits = float_bits(value);
   return ((bits & 0x7f800000) == 0x7f800000 ? bits : bits + 0x1000) & ~0x1fffu;

@@ -1,4 +1,4 @@
-/* Special registers: who this thread is, and what time it is. */
+/* Special registers: the thread's coordinates, and clocks. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime under -std=c17 */
 #include "thread.h"
 
@@ -35,7 +35,7 @@ SREG(nwarpid, uint32_t,
 SREG(smid, uint32_t, __superstep_thread.sm)
 SREG(nsmid, uint32_t, __superstep_worker_count())
 SREG(gridid, uint32_t, (uint32_t)__superstep_grid_id())
-/* Where cooperative_groups finds the barrier of the grid. */
+/* cooperative_groups reads the address of the grid's barrier here. */
 SREG(envreg1, uint32_t, (uint32_t)(__superstep_grid_workspace() >> 32))
 SREG(envreg2, uint32_t, (uint32_t)__superstep_grid_workspace())
 SREG(lanemask_eq, uint32_t, 1u << __superstep_thread.lane)
@@ -47,7 +47,7 @@ SREG(dynamic_smem_size, uint32_t, (uint32_t)__superstep_thread.dynamic_shared_by
 SREG(total_smem_size, uint32_t, (uint32_t)__superstep_shared_bytes())
 SREG(aggr_smem_size, uint32_t, (uint32_t)__superstep_shared_bytes())
 
-/* No clusters: each CTA is a cluster of its own. */
+/* Each CTA is a cluster by itself. */
 SREG(clusterid_x, uint32_t, __superstep_thread.ctaid[0])
 SREG(clusterid_y, uint32_t, __superstep_thread.ctaid[1])
 SREG(clusterid_z, uint32_t, __superstep_thread.ctaid[2])

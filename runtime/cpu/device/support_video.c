@@ -1,5 +1,5 @@
-/* Video instructions: one, two or four numbers in a register, computed wider than they are, saturated, and merged or taken together
- * with a third operand. All but the operands are constants where this is called, so that what is not asked for goes. */
+/* Video instructions on one, two or four numbers in a register. Results are computed with more bits, saturated, and merged or combined
+ * with a third operand. All arguments but the operands are constants, so that the optimiser removes unused cases. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,7 +12,7 @@ static inline int64_t lane_of(uint32_t word, int lane, int bits, bool is_signed)
 }
 
 static inline int64_t combine(int64_t a, int64_t b, uint32_t operation, uint32_t flags) {
-  /* The amount of a shift is at most 32, or counts modulo 32. */
+  /* The amount of a shift is limited to 32, or taken modulo 32. */
   int amount = (int)(flags & WRAP ? b & 31 : b < 0 || b > 32 ? 32 : b);
   switch (operation) {
   case ADD:

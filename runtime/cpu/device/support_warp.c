@@ -1,4 +1,4 @@
-/* Warp operations. All rest on one primitive: the lanes of a mask exchange one 64-bit value each. */
+/* Warp operations, all based on one primitive: each lane of a mask exchanges a 64-bit value with the others. */
 #include "thread.h"
 
 static inline uint32_t bits_of(float value) {
@@ -12,7 +12,7 @@ static inline float float_of(uint32_t bits) {
   return value;
 }
 
-/* Which lane to read from, as in the PTX manual's pseudo code of shfl.sync; `c` holds the clamp and the segment mask. */
+/* Modes of `shuffle`, which follows the PTX manual's pseudo code of shfl.sync; `c` holds the clamp and the segment mask. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 
 static inline uint32_t shuffle(int mode, uint32_t mask, uint32_t value, uint32_t b, uint32_t c, bool *in_range) {
@@ -84,7 +84,7 @@ SHUFFLE(down, SHUFFLE_DOWN)
 SHUFFLE(bfly, SHUFFLE_BUTTERFLY)
 SHUFFLE(idx, SHUFFLE_INDEX)
 
-/* Lanes whose predicate holds; `*took_part` gets the lanes that voted. */
+/* Returns the lanes whose predicate holds; `*took_part` receives the lanes that voted. */
 static inline uint32_t ballot(uint32_t mask, bool predicate, uint32_t *took_part) {
   uint64_t values[32];
   uint32_t present = __superstep_warp_gather(mask, predicate, values), result = 0;
@@ -170,7 +170,7 @@ void __superstep_nvvm_bar_warp_sync(uint32_t mask) {
   __superstep_warp_gather(mask, 0, values);
 }
 
-/* Not inlined: the address that it returns to names the place in the kernel, so that only lanes at that place are grouped. */
+/* Not inlined: the return address identifies the call site in the kernel, so that only lanes at the same site are grouped. */
 __attribute__((noinline)) uint32_t __superstep_nvvm_activemask(void) {
   return __superstep_active_mask_at(__builtin_return_address(0));
 }
@@ -183,7 +183,7 @@ void __superstep_nvvm_elect_sync(struct IntAndFlag *result, uint32_t mask) {
   result->flag = (uint32_t)result->value == __superstep_thread.lane;
 }
 
-/* The same for PTX: a number, and above it the predicate. */
+/* Variants for PTX, which return the predicate above the 32-bit result. */
 #define SHUFFLE_PTX(name, mode) \
   uint64_t __superstep_ptx_shfl_##name(uint32_t value, uint32_t b, uint32_t c, uint32_t mask) { \
     bool in_range; \

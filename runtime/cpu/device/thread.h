@@ -1,8 +1,8 @@
-/* The thread block: what a device function needs to know about the CUDA thread that is running on this worker.
+/* State of the CUDA thread that is running on this worker, for device functions.
  *
  * `struct SuperstepThread` is mirrored by `superstep_abi::cpu`; a test there compares every offset.
- * The runtime fills the block in before it runs a thread, and again whenever it switches between the fibers of a CTA.
- * The files of this folder are compiled to bitcode (`clang -O2 -fPIE -c -emit-llvm`) and linked into each device module. */
+ * The runtime fills it in before it runs a thread, and whenever it switches between the fibers of a CTA.
+ * The files in this folder are compiled to bitcode (`clang -O2 -fPIE -c -emit-llvm`) and linked into each device module. */
 #ifndef SUPERSTEP_THREAD_H
 #define SUPERSTEP_THREAD_H
 
@@ -13,10 +13,10 @@ struct SuperstepThread {
   uint32_t tid[3], ntid[3], ctaid[3], nctaid[3]; /* threadIdx, blockDim, blockIdx, gridDim */
   uint32_t lane, warp, sm, thread;               /* sm: the worker's number; thread: linear, in its CTA */
   uint64_t *log_cursor, *log_end;                /* trace probe: entries of two words, (width << 32 | site) and address */
-  uint64_t *site_counts;                         /* count probe: one counter a site, indexed by the whole site id */
+  uint64_t *site_counts;                         /* count probe: a counter per site, indexed by the whole site id */
   uint8_t *dynamic_shared;
   uint64_t dynamic_shared_bytes;
-  uint64_t **log_starts; /* threads that run in a loop: where each lane's entries begin */
+  uint64_t **log_starts; /* for threads that run in a loop: where each lane's entries begin */
 };
 
 extern __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;
@@ -25,18 +25,18 @@ extern __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_th
 void __superstep_log_full(void);
 void __superstep_barrier(uint32_t id, uint32_t thread_count /* 0: all */);
 void __superstep_barrier_arrive(uint32_t id, uint32_t thread_count);
-/* operation 0: how many predicates hold, 1: do all hold, 2: does any hold */
+/* operation 0: number of predicates that hold, 1: whether all hold, 2: whether any holds */
 uint32_t __superstep_barrier_reduce_count(uint32_t id, uint32_t operation, uint32_t predicate, uint32_t thread_count);
-/* Every lane of `mask` that has not exited hands in `value` and receives all of them; the others read as 0.
+/* Exchanges `value` between the lanes of `mask` that have not exited; the values of other lanes read as 0.
  * Returns the lanes that took part. */
 uint32_t __superstep_warp_gather(uint32_t mask, uint64_t value, uint64_t out[32]);
-/* The lanes of this warp that wait at the same call site. */
+/* Returns the lanes of this warp that wait at the same call site. */
 uint32_t __superstep_active_mask_at(const void *site);
 void __superstep_yield(void);
 bool __superstep_is_global(const void *address);
 bool __superstep_is_shared(const void *address);
 bool __superstep_is_local(const void *address);
-/* The address of which shared memory has these lower 32 bits. */
+/* Returns the address in shared memory with these lower 32 bits. */
 void *__superstep_shared_address(uint32_t low);
 uint32_t __superstep_worker_count(void);
 uint64_t __superstep_grid_id(void);

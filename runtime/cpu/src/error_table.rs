@@ -1,4 +1,4 @@
-//! All error codes of CUDA 12.9, with name and text.
+//! The error codes of CUDA 12.9, with names and texts.
 
 use std::ffi::CStr;
 

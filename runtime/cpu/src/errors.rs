@@ -1,4 +1,4 @@
-//! CUDA's error codes: the last error of each host thread, errors that stick, names and texts.
+//! CUDA's error codes: the last error of each host thread, sticky errors, names and texts.
 
 use crate::error_table::ERRORS;
 use cudarc::runtime::sys::cudaError;
@@ -54,7 +54,7 @@ thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// The error of a failed kernel, which every later call returns; 0: none.
+/// Code of a failed kernel's error, which every later call returns; 0 if there is none.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 
 pub fn set_sticky(error: CudaError) {
@@ -66,7 +66,7 @@ pub fn clear_sticky() {
     STICKY.store(0, Ordering::SeqCst);
 }
 
-/// The sticky error as a result. In a fork of a process that had used CUDA, all calls fail, as on a GPU.
+/// Returns the sticky error as a result. In a fork of a process that had used CUDA, all calls fail, as on a GPU.
 pub fn check_sticky() -> CudaResult {
     if is_used_fork() {
         return Err(CudaError::INITIALIZATION);
@@ -77,7 +77,7 @@ pub fn check_sticky() -> CudaResult {
     }
 }
 
-/// The code of a call's result. Keeps an error for `cudaGetLastError`.
+/// Returns the code of a call's result, and keeps an error for `cudaGetLastError`.
 pub fn code_of(result: CudaResult) -> c_int {
     match result {
         Ok(()) => 0,
@@ -98,21 +98,24 @@ fn last_error(reset: bool) -> c_int {
 
 const UNRECOGNIZED: &CStr = c"unrecognized error code";
 
-fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
-    let index = ERRORS.binary_search_by_key(&code, |row| row.0).ok()?;
-    ERRORS.get(index).map(|&(_, name, text)| (name, text))
+/// Returns an error's name and text.
+fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
+    match ERRORS.binary_search_by_key(&code, |row| row.0) {
+        Ok(index) => (ERRORS[index].1, ERRORS[index].2),
+        Err(_) => (UNRECOGNIZED, UNRECOGNIZED),
+    }
 }
 
 pub fn put<T>(place: *mut T, value: T) -> CudaResult {
     if place.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the CUDA API asks the caller for a valid pointer to `T`; null was ruled out.
+    // SAFETY: the CUDA API requires a valid pointer to `T`; null was ruled out.
     unsafe { place.write(value) };
     Ok(())
 }
 
-/// Stores a result of which the program may not want to know.
+/// Stores a result unless the program passed a null pointer.
 pub fn put_if_wanted<T>(place: *mut T, value: T) -> CudaResult {
     if place.is_null() {
         return Ok(());
@@ -120,19 +123,18 @@ pub fn put_if_wanted<T>(place: *mut T, value: T) -> CudaResult {
     put(place, value)
 }
 
-/// A structure of the program, which must not be null.
+/// Dereferences a pointer from the program, which must not be null.
 pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
     // SAFETY: the program passes a valid structure or null.
     unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
 }
 
-/// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names of a list are exported
-/// with the same parameters: variants for programs with a per-thread default stream, for which 0 in a parameter
-/// `stream` is that; old names; and functions whose further arguments are ignored (by the C calling convention of x86-64, a function may
-/// be called with more).
+/// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names in a list are exported
+/// with the same parameters: variants for programs with a per-thread default stream, to which a `stream` of 0 refers in them;
+/// old names; and functions whose further arguments are ignored (the C calling convention of x86-64 permits extra arguments).
 ///
-/// `in_stream KIND:` defines two families, of which the second has a stream as its last argument, and becomes a node of that kind when the
-/// stream is being captured. The body gets the function's name, for messages, and the stream.
+/// `in_stream KIND:` defines two families. The second takes a stream as its last argument, and adds a node of that kind if the
+/// stream is being captured. The body receives the function's name, for messages, and the stream.
 macro_rules! cuda {
     (in_stream $kind:ident: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
         ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*
@@ -154,7 +156,7 @@ macro_rules! cuda {
     )*};
 }
 
-/// Defines the functions of `cuda! { in_stream …` without a parameter for the stream.
+/// Defines the functions of `cuda! { in_stream …` that have no parameter for the stream.
 macro_rules! in_default_stream {
     ($meta:tt $call_name:ident [$($name:ident)*] $parameters:tt |$call:ident, $stream:ident| $body:block) => {$(
         $crate::errors::cuda_function! { $meta $name $parameters {
@@ -169,7 +171,7 @@ macro_rules! cuda_function {
         $(#[$meta])*
         ///
         /// # Safety
-        /// Pointers must be what the CUDA documentation asks for.
+        /// Pointers must be as the CUDA documentation requires.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
@@ -182,10 +184,10 @@ macro_rules! cuda_function {
 /// Defines another name for a function of [`cuda`].
 macro_rules! cuda_alias {
     ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
-        #[doc = concat!("The same as [`", stringify!($name), "`], in the default stream that the name says.")]
+        #[doc = concat!("Alias of [`", stringify!($name), "`] for the default stream that its name implies.")]
         ///
         /// # Safety
-        /// Pointers must be what the CUDA documentation asks for.
+        /// Pointers must be as the CUDA documentation requires.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {
@@ -219,16 +221,12 @@ pub extern "C" fn cudaPeekAtLastError() -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorName(code: c_int) -> *const c_char {
-    describe(code)
-        .map_or(UNRECOGNIZED, |(name, _)| name)
-        .as_ptr()
+    describe(code).0.as_ptr()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorString(code: c_int) -> *const c_char {
-    describe(code)
-        .map_or(UNRECOGNIZED, |(_, text)| text)
-        .as_ptr()
+    describe(code).1.as_ptr()
 }
 
 #[cfg(test)]

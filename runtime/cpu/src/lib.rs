@@ -1,18 +1,18 @@
-//! A stand-in for libcudart: instrumented CUDA kernels, compiled to x86, run on the host's cores.
+//! A replacement for libcudart that runs instrumented CUDA kernels, compiled to x86, on the host's cores.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `registry` | kernels and variables that device objects register |
 //! | `device`, `memory`, `streams` | CUDA functions and their state: devices; heap, copies, arrays, pools; streams, events, graphs |
-//! | `blas` | stand-in for cuBLAS |
+//! | `blas` | replacement for cuBLAS |
 //! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops, one after the other, or as fibers |
 //! | `device_calls` | functions that kernels call |
 //! | `record` | log entries become access groups in the capture, or aggregates |
-//! | `unsupported` | functions that this backend lacks |
+//! | `runtime` | the session, and the end of programs that call an unsupported function |
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
 //!
-//! A program that calls a CUDA function which this backend does not support ends with exit code 70.
+//! A program that calls an unsupported CUDA function ends with exit code 70.
 
 #![allow(non_snake_case, reason = "exported functions have CUDA's names")]
 
@@ -29,4 +29,3 @@ pub mod record;
 mod registry;
 mod runtime;
 mod streams;
-mod unsupported;

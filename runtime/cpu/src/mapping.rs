@@ -18,7 +18,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` (rounded up to pages) of zeroes, which take memory when touched.
+    /// Maps `bytes` (rounded up to pages) of zeroes, which use memory only once touched.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
@@ -33,21 +33,14 @@ impl Mapping {
             .max(1)
             .checked_next_multiple_of(PAGE_BYTES)
             .ok_or_else(|| Error::from_raw_os_error(libc::ENOMEM))?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no existing memory.
-        let base = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(Error::last_os_error());
-        }
-        Ok(Mapping {
-            base: base.cast(),
-            bytes,
-        })
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        let base = unsafe { map(null_mut(), bytes, protection, 0) }?;
+        Ok(Mapping { base, bytes })
     }
 
     /// Avoids huge pages, which would stay mostly unused.
     pub fn with_small_pages(self) -> Self {
-        // SAFETY: advice about this mapping alone; where it is not taken, nothing changes.
+        // SAFETY: advice about this mapping alone, which the kernel may ignore.
         unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
         self
     }
@@ -65,7 +58,7 @@ impl Mapping {
         self.bytes
     }
 
-    /// Makes `bytes` from `offset` on readable and writable; both are multiples of the page size.
+    /// Makes `bytes` starting at `offset` readable and writable; both are multiples of the page size.
     pub fn open(&self, offset: usize, bytes: usize) -> Result<(), Error> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
             return Err(Error::from_raw_os_error(libc::EINVAL));
@@ -87,16 +80,21 @@ impl Mapping {
 
     /// Frees the memory but keeps the address space, so that later accesses fault.
     pub fn close(&self) -> Result<(), Error> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the new mapping replaces exactly this one, whose contents are no longer used.
-        let base =
-            unsafe { libc::mmap(self.base.cast(), self.bytes, libc::PROT_NONE, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            Err(Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        unsafe { map(self.base, self.bytes, libc::PROT_NONE, libc::MAP_FIXED) }.map(drop)
     }
+}
+
+/// # Safety
+/// With `MAP_FIXED`, the memory at `base` must not be in use.
+unsafe fn map(base: *mut u8, bytes: usize, protection: i32, flags: i32) -> Result<*mut u8, Error> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: the caller ensures that an existing mapping is replaced only if it is unused.
+    let base = unsafe { libc::mmap(base.cast(), bytes, protection, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(Error::last_os_error());
+    }
+    Ok(base.cast())
 }
 
 impl Drop for Mapping {

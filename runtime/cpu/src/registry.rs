@@ -1,5 +1,5 @@
-//! Modules, kernels and variables of the program: registrations of host objects, and the device code loaded for them, bound at first use by
-//! module index and name.
+//! Modules, kernels and variables of the program: the registrations of host objects and the device code loaded for them, which are matched
+//! by module index and name at first use.
 
 use crate::errors::CudaError;
 use crate::exec::worker::Mode;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_abi::cpu::{
-    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
+    ABI_VERSION, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
     KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
@@ -31,7 +31,7 @@ pub struct Kernel {
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
     pub needs_fibers: bool,
-    /// Runs it for many threads in a loop; `None` if impossible, or not wanted ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
+    /// Runs the kernel for many threads in a loop; `None` if impossible or disabled ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
@@ -66,8 +66,6 @@ struct Registry {
     device_functions: HashMap<usize, (u32, String)>,
     variables: HashMap<usize, (u32, String)>,
     highest_module: u32,
-    /// Detects new symbols.
-    symbol_count: usize,
 }
 
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
@@ -144,8 +142,13 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         }
     }
     for global in globals {
-        // SAFETY: the variable is a row of the object's list, whose pointers lead to its constants.
-        let symbol = unsafe { bind_symbol(global) };
+        let symbol = Symbol {
+            // SAFETY: the variable is a row of the object's list, whose pointers lead to its constants.
+            name: unsafe { text(global.name) },
+            address: global.address as u64,
+            bytes: global.bytes,
+            is_global: global.space == SPACE_GLOBAL,
+        };
         if symbol.is_global {
             let name = symbol.name.clone();
             let (by, kind) = (AllocatedBy::Module, AllocationKind::Symbol { name });
@@ -154,7 +157,6 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         registry
             .symbols
             .insert((index, symbol.name.clone()), symbol);
-        registry.symbol_count += 1;
     }
 }
 
@@ -204,16 +206,6 @@ impl Kernel {
     }
 }
 
-unsafe fn bind_symbol(global: &CpuGlobal) -> Symbol {
-    Symbol {
-        // SAFETY: the caller passes a valid global.
-        name: unsafe { text(global.name) },
-        address: global.address as u64,
-        bytes: global.bytes,
-        is_global: global.space == SPACE_GLOBAL,
-    }
-}
-
 pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     let registry = REGISTRY.read();
     let Some(key) = registry.functions.get(&(host_function as usize)) else {
@@ -238,13 +230,13 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     }
 }
 
-/// The native copy of a kernel, without its probe.
+/// Returns the native copy of a kernel, which has no probe.
 pub fn native(kernel: &Kernel) -> Option<Arc<Kernel>> {
     let key = (kernel.module, format!("{}{NATIVE_SUFFIX}", kernel.name));
     REGISTRY.read().kernels.get(&key).cloned()
 }
 
-/// The kernel at an address of device code.
+/// Returns the kernel at an address in device code.
 pub fn device_kernel(function: *const c_void) -> Option<Arc<Kernel>> {
     let registry = REGISTRY.read();
     let key = registry.device_functions.get(&(function as usize))?;
@@ -259,10 +251,10 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
         .ok_or(CudaError::INVALID_SYMBOL)
 }
 
-/// The host variable of the device variable `name`, or null: programs older than CUDA 5 name variables by text.
+/// Returns the host variable of the device variable `name`, or null. Programs older than CUDA 5 pass variables by name.
 ///
 /// # Safety
-/// `name` ends with 0.
+/// `name` must end with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const c_void {
     // SAFETY: the name ends with 0.
@@ -278,7 +270,7 @@ pub fn symbols() -> Vec<Symbol> {
 }
 
 pub fn symbol_count() -> usize {
-    REGISTRY.read().symbol_count
+    REGISTRY.read().symbols.len()
 }
 
 pub fn highest_module() -> u32 {
@@ -288,23 +280,23 @@ pub fn highest_module() -> u32 {
 /// Loads the code of the module whose image is at `image`; returns its index.
 ///
 /// # Safety
-/// `image` leads to a fat binary, or to a text in its place.
+/// `image` must point to a fat binary or to Superstep's text in place of one.
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
         Some(LOST_MODULE)
     };
-    // SAFETY: the image is what a module registers: a fat binary or our text, which ends with a line feed and a 0.
+    // SAFETY: a module's image is a fat binary or our text, which ends with a line feed and a 0.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
         Ok(module) => module,
         Err(error) => return refuse(&error),
     };
     for file in &module.files {
         let file = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: a text that ends with 0. Only the constructor of a module runs, which only calls `__superstep_register_cpu_module`,
-        // or of a probe's host code.
+        // SAFETY: the path ends with 0. The only constructors that run are a module's, which only calls
+        // `__superstep_register_cpu_module`, and those of a probe's host code.
         if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-            // SAFETY: after a failure of `dlopen` this is a text.
+            // SAFETY: after `dlopen` failed, this is a text that ends with 0.
             let why = unsafe { text(libc::dlerror()) };
             return refuse(&format_args!("failed to load a module: {why}"));
         }
@@ -322,9 +314,9 @@ type FatBinary = *mut *mut c_void;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> FatBinary {
     session();
-    // SAFETY: host code that Clang made passes its wrapper.
+    // SAFETY: host code compiled by Clang passes its own wrapper.
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
-    // SAFETY: the wrapper leads to a fat binary or to our text.
+    // SAFETY: the wrapper points to a fat binary or to our text.
     let module = image.and_then(|image| unsafe { module_index(image) });
     std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
 }
@@ -350,7 +342,7 @@ fn module_of(handle: FatBinary) -> u32 {
 /// `__cudaRegisterFunction`: binds a host function to a kernel's name. Further arguments are ignored.
 ///
 /// # Safety
-/// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
+/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must end with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFunction(
     handle: FatBinary,
@@ -358,7 +350,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     _device_function: *mut c_char,
     device_name: *const c_char,
 ) {
-    // SAFETY: host code that Clang made passes a constant text.
+    // SAFETY: host code compiled by Clang passes a constant text.
     let name = unsafe { text(device_name) };
     let (function, key) = (host_function as usize, (module_of(handle), name));
     REGISTRY.write().functions.insert(function, key);
@@ -367,7 +359,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
 /// `__cudaRegisterVar`: binds a host variable to a device variable's name. Further arguments are ignored.
 ///
 /// # Safety
-/// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
+/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must end with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterVar(
     handle: FatBinary,
@@ -375,7 +367,7 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     _device_address: *mut c_char,
     device_name: *const c_char,
 ) {
-    // SAFETY: host code that Clang made passes a constant text.
+    // SAFETY: host code compiled by Clang passes a constant text.
     let name = unsafe { text(device_name) };
     let (variable, key) = (host_variable as usize, (module_of(handle), name));
     REGISTRY.write().variables.insert(variable, key);

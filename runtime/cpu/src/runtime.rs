@@ -1,4 +1,4 @@
-//! The process-wide runtime: its session, its end, and exits for unsupported features.
+//! The process-wide session, its exit handlers, and exits for unsupported features.
 
 use crate::errors::{CudaError, CudaResult};
 use std::ffi::{CStr, c_char};
@@ -11,10 +11,10 @@ use superstep_trace::{Backend, DeviceInfo};
 pub const UNSUPPORTED_EXIT_CODE: i32 = 70;
 
 pub const DEVICE_NAME: &str = "Superstep CPU backend";
-/// That of the device code, sm_90.
+/// Target of the device code, sm_90.
 pub const COMPUTE_CAPABILITY: [u32; 2] = [9, 0];
 
-/// The program's session. The first call registers the exit handler that finishes the capture.
+/// Returns the program's session. The first call registers the exit handler that finishes the capture.
 pub fn session() -> &'static Session {
     static READY: Once = Once::new();
     let session = Session::global(Backend::Cpu);
@@ -35,28 +35,43 @@ extern "C" fn at_exit() {
     session().finish_at_exit();
 }
 
-/// Ends the program for a call of a function that this backend lacks.
-pub fn lacks(function: &str) -> ! {
+/// Ends the program after a call to an unsupported function of the CUDA runtime (`build/src/compile/link/cudart_stub.c`) or of
+/// the driver (`driver.c` next to it).
+///
+/// # Safety
+/// `function` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
+    // SAFETY: the stub passes a constant text that ends with 0.
+    let function = unsafe { CStr::from_ptr(function) }.to_string_lossy();
     unsupported(format_args!(
         "{function} is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU"
     ))
 }
 
-/// Ends the program for a call of a function of a GPU's driver (`build/src/compile/link/driver.c`).
-///
-/// # Safety
-/// `function` must end with 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __superstep_no_driver(function: *const c_char) -> ! {
-    // SAFETY: the stub passes a constant text that ends with 0.
-    lacks(&unsafe { CStr::from_ptr(function) }.to_string_lossy())
+/// Defines functions that CUDA 12 dropped, so that the stub has their names: code compiled with older headers calls them.
+macro_rules! dropped {
+    ($($name:ident)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`: not supported, ends the program with exit code 70.")]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> ! {
+            // SAFETY: the name ends with 0.
+            unsafe { __superstep_unsupported(concat!(stringify!($name), "\0").as_ptr().cast()) }
+        }
+    )*};
+}
+
+dropped! {
+    __cudaRegisterSurface __cudaRegisterTexture cudaBindSurfaceToArray cudaBindTexture cudaBindTexture2D cudaBindTextureToArray
+    cudaBindTextureToMipmappedArray cudaGetSurfaceReference cudaGetTextureAlignmentOffset cudaGetTextureReference
+    cudaUnbindTexture
 }
 
 /// Whether CUDA's exit handler has run.
 static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
 
-/// Beginning of each CUDA call. As on a GPU, the first one registers CUDA's exit handler: objects and
-/// handlers that existed before are destroyed and called later, and their calls fail.
+/// Begins a CUDA call. As on a GPU, the first one registers CUDA's exit handler. Destructors and handlers registered
+/// before it run after it, and their CUDA calls fail.
 pub fn begin_call() -> CudaResult {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {

@@ -1,4 +1,4 @@
-//! The support code of `device/` computes what the PTX manual says.
+//! Tests that the support code in `device/` computes what the PTX manual specifies.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The support code as a library of this machine.
+/// The support code as a library for this machine.
 struct Support {
     handle: usize,
 }
@@ -22,7 +22,7 @@ fn support() -> Option<&'static Support> {
 fn load(clang: &Path) -> Option<Support> {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("support.so");
-    // Functions of the runtime stay undefined: they are bound when they are called, which the tests here do not do.
+    // Functions of the runtime stay undefined. They are bound lazily, and these tests do not call them.
     let output = Command::new(clang)
         .args(["-std=c17", "-O2", "-fPIC", "-shared", "-Wl,-z,lazy"])
         .args(device_files("support_"))
@@ -53,7 +53,7 @@ impl Support {
     }
 }
 
-/// The function `$name` of the support library with the given type.
+/// Looks up the function `$name` of the support library with the given type.
 macro_rules! function {
     ($support:expr, $name:expr, fn($($parameter:ty),*) -> $result:ty) => {{
         let address = $support.address(&$name);
@@ -64,7 +64,7 @@ macro_rules! function {
 
 const MODES: [&str; 4] = ["rn", "rz", "rm", "rp"];
 
-/// `exact` as a float in a rounding mode.
+/// Rounds `exact` to a float in a rounding mode.
 fn round(exact: f64, mode: &str) -> f32 {
     let nearest = exact as f32;
     let (low, high) = if f64::from(nearest) <= exact {
@@ -81,7 +81,7 @@ fn round(exact: f64, mode: &str) -> f32 {
     }
 }
 
-/// Floats whose sums and products are exact in double.
+/// Returns floats whose sums and products are exact in double precision.
 fn moderate() -> impl Strategy<Value = f32> {
     (-0x00ff_ffffi32..0x00ff_ffff, -14i32..1)
         .prop_map(|(mantissa, exponent)| mantissa as f32 * 2f32.powi(exponent))
@@ -121,7 +121,7 @@ proptest! {
     fn directed_rounding_of_fused_multiply_adds(a in moderate(), b in moderate(), c in moderate(), cancels in any::<bool>()) {
         let Some(support) = support() else { return Ok(()) };
         let c = if cancels { -(a * b) } else { c };
-        // In units in which all of them, and the floats beside the result, are integers.
+        // In units in which all of them, and the floats next to the result, are integers.
         let scaled = |value: f32| (f64::from(value) * 2f64.powi(60)) as i128;
         let product = (f64::from(a) * 2f64.powi(14)) as i128 * (f64::from(b) * 2f64.powi(14)) as i128;
         let exact = (product << 32) + scaled(c);
@@ -177,7 +177,7 @@ proptest! {
         let Some(support) = support() else { return Ok(()) };
         let rounded = [value.round_ties_even(), value.trunc(), value.floor(), value.ceil()];
         for (mode, rounded) in MODES.into_iter().zip(rounded) {
-            // Rust's casts saturate, and turn NaN into 0, as PTX does where all is of 32 bits.
+            // Rust's casts saturate and turn NaN into 0, as PTX does for 32 bits.
             let long = if value.is_nan() { i64::MIN } else { rounded as i64 };
             let unsigned_long = if value.is_nan() { 1 << 63 } else { rounded as u64 };
             prop_assert_eq!(function!(support, format!("f2i_{mode}"), fn(f32) -> i32)(value), rounded as i32);
@@ -262,7 +262,7 @@ fn special_values() {
     assert_eq!(
         function!(support, "sqrt_rp_d", fn(f64) -> f64)(2.0),
         2f64.sqrt(),
-        "the nearest lies above"
+        "the nearest is above"
     );
     assert_eq!(function!(support, "f2h_rn", fn(f32) -> u16)(1.0), 0x3c00);
     assert_eq!(
@@ -327,7 +327,7 @@ fn special_values() {
     assert_eq!((rsqrt(4.0), rsqrt(0.0)), (0.5, f32::INFINITY));
 }
 
-/// Every 4001st float: within 0.501 units of the last place of what double precision says.
+/// Checks every 4001st float: the error is at most 0.501 units of the last place.
 #[test]
 fn powers_and_logarithms() {
     let Some(support) = support() else { return };

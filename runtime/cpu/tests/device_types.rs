@@ -1,4 +1,4 @@
-//! Every intrinsic of `intrinsics.txt` is in the support code of `device/`, with the type that LLVM gives it.
+//! Tests that the support code in `device/` has every intrinsic of `intrinsics.txt`, with the type that LLVM gives it.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{check, device_files, device_folder, tool};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Return type and parameter types of every `__superstep_nvvm_` function in a textual module.
+/// Returns the return type and parameter types of every `__superstep_nvvm_` function in a textual module.
 fn signatures(ir: &str) -> BTreeMap<String, (String, Vec<String>)> {
     let mut found = BTreeMap::new();
     for line in ir.lines().filter(|line| line.starts_with("define ")) {
@@ -42,7 +42,7 @@ fn signatures(ir: &str) -> BTreeMap<String, (String, Vec<String>)> {
     found
 }
 
-/// The type at the start of a parameter: `ptr addrspace(1)` is two words.
+/// Returns the type at the start of a parameter: `ptr addrspace(1)` is two words.
 fn type_of(text: &str, has_attributes: bool) -> String {
     let mut words = text.split_whitespace();
     let first = words.next().expect("a type");
@@ -54,7 +54,7 @@ fn type_of(text: &str, has_attributes: bool) -> String {
     }
 }
 
-/// Constants for operands that must be immediate.
+/// Returns an argument; operands that must be immediate are constants.
 fn operand(intrinsic: &str, ty: &str) -> String {
     let immediate = ["idp2a", "flo", "pm.event", "setmaxnreg"]
         .iter()
@@ -123,7 +123,7 @@ fn every_listed_intrinsic_has_the_type_that_llvm_gives_it() {
             .get(&name)
             .unwrap_or_else(|| panic!("{intrinsic} is missing"))
             .clone();
-        // Results of two parts come through a pointer in front.
+        // Results of two parts are returned through a pointer, the first parameter.
         let returns_pair = ["elect_sync", "match_all_sync_i32p", "match_all_sync_i64p"]
             .contains(&&*name)
             || (name.starts_with("shfl_sync") && name.ends_with('p'));

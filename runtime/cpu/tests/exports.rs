@@ -1,11 +1,12 @@
-//! Every function of libcudart 12.9 is exported: those that work, and those that say that they do not.
+//! Functions of the CUDA runtime that this library exports, and the stub's error for those that it lacks.
 
 mod common;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
-/// A few of each kind; the whole list is compared where libcudart itself is installed.
+/// A few of each kind.
 const SOME: &[&str] = &[
     "__cudaRegisterFatBinary",
     "__cudaPushCallConfiguration",
@@ -44,7 +45,7 @@ fn symbols(library: &str) -> Option<BTreeSet<String>> {
 }
 
 #[test]
-fn every_function_is_there() {
+fn supported_functions_are_exported() {
     let library = common::library_folder().join("libsuperstep_cudart_cpu.so");
     let Some(ours) = symbols(&library.to_string_lossy()) else {
         eprintln!("skipped: nm is not installed");
@@ -52,14 +53,34 @@ fn every_function_is_there() {
     };
     let missing: Vec<_> = SOME.iter().filter(|name| !ours.contains(**name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let Ok(tools) = superstep_toolchain::Toolchain::locate() else {
-        eprintln!("skipped: the CUDA pieces are not installed");
-        return;
-    };
-    let theirs = symbols(&tools.cuda.cudart.to_string_lossy()).expect("libcudart has symbols");
-    let missing: Vec<_> = theirs
-        .iter()
-        .filter(|name| name.contains("cuda") && !name.starts_with("lib") && !ours.contains(*name))
-        .collect();
-    assert!(missing.is_empty(), "{missing:?}");
+}
+
+const PROGRAM: &str = "int cudaGetDevice(int *); int cudaIpcOpenMemHandle(void);
+int main(void) { int device; return cudaGetDevice(&device) ? 1 : cudaIpcOpenMemHandle(); }";
+
+#[test]
+fn stub_names_an_unsupported_function_when_it_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name| folder.path().join(name);
+    let names = "ENTRY(cudaGetDevice)\nENTRY(cudaIpcOpenMemHandle)\n";
+    std::fs::write(at("names"), names).unwrap();
+    std::fs::write(at("program.c"), PROGRAM).unwrap();
+    let stub =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/src/compile/link/cudart_stub.c");
+    let library = common::library_folder().join("libsuperstep_cudart_cpu.so");
+    let built = Command::new("cc")
+        .arg(format!("-DSUPERSTEP_NAMES=\"{}\"", at("names").display()))
+        .arg(format!("-DSUPERSTEP_RUNTIME=\"{}\"", library.display()))
+        .args(["-std=gnu17", "-fPIC", "-o"])
+        .args([at("program"), at("program.c"), stub])
+        .args(["-ldl"])
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{built:?}");
+    let ended = Command::new(at("program")).output().unwrap();
+    assert_eq!(ended.status.code(), Some(70), "{ended:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&ended.stderr),
+        "superstep: error: cudaIpcOpenMemHandle is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU\n"
+    );
 }

@@ -1,4 +1,4 @@
-//! Whole programs against the runtime: results of kernels, errors, faults, and what the capture says.
+//! Runs whole programs with the runtime: results of kernels, errors, faults, and captures.
 
 mod common;
 
@@ -84,7 +84,7 @@ fn the_capture_of_a_simple_kernel_is_exact() {
 }
 
 #[test]
-fn the_capture_tells_what_the_host_did() {
+fn the_capture_contains_the_hosts_events() {
     let Some(programs) = programs() else { return };
     let capture = programs.run("trace", &["add"], 1).capture();
     let mut copies = 0;
@@ -182,7 +182,7 @@ fn digests_do_not_depend_on_the_number_of_workers() {
 }
 
 #[test]
-fn streams_have_launches_of_their_own() {
+fn each_stream_numbers_its_launches() {
     let Some(programs) = programs() else { return };
     let capture = programs.run("trace", &["streams"], 2).capture();
     let launches: Vec<(u32, u32)> = capture
@@ -193,7 +193,7 @@ fn streams_have_launches_of_their_own() {
 }
 
 #[test]
-fn long_threads_are_written_as_they_go() {
+fn long_threads_are_written_while_they_run() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["many", "300000", "40000"], 2);
     run.assert_done("many");
@@ -217,7 +217,7 @@ fn long_threads_are_written_as_they_go() {
 }
 
 #[test]
-fn wrong_calls_get_cudas_error_codes() {
+fn invalid_calls_return_cudas_error_codes() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["errors"], 2);
     run.assert_done("errors");
@@ -239,7 +239,7 @@ fn faults_of_kernels_are_reported_and_stick() {
             0,
             700,
             "out-of-bounds access: it wrote to address 0x",
-            // What is named as the nearest depends on where the system put the program's variables.
+            // The nearest object depends on where the system placed the program's variables.
             "(store of 4 bytes at device.cu:196617), ",
         ),
         (
@@ -282,7 +282,7 @@ fn faults_of_kernels_are_reported_and_stick() {
                 .map(|end| end.outcome == LaunchOutcome::Completed)
                 .collect();
             assert_eq!(outcomes, [false, true]);
-            // What threads did before the fault is there: thread 40 is the ninth of its warp, and warps of fibers take turns.
+            // Accesses before the fault are in the capture: thread 40 is the ninth of its warp, and warps of fibers alternate.
             let mut before = 0;
             capture
                 .groups(|LaunchRecord { launch, .. }, group| {
@@ -295,7 +295,7 @@ fn faults_of_kernels_are_reported_and_stick() {
 }
 
 #[test]
-fn what_a_gpu_has_behind_an_allocation_is_there_with_a_warning() {
+fn memory_that_a_gpu_maps_past_an_allocation_is_accessible_with_a_warning() {
     let Some(programs) = programs() else { return };
     for fibers in ["0", "1"] {
         let run = programs.run("trace", &["fail", "7", fibers], 2);
@@ -307,7 +307,7 @@ fn what_a_gpu_has_behind_an_allocation_is_there_with_a_warning() {
         for part in [
             "out-of-bounds access: it wrote to address 0x",
             "store of 4 bytes at device.cu:196617 goes beyond an allocation",
-            "0 bytes behind the end of the 512 byte allocation",
+            "0 bytes past the end of the 512 byte allocation",
         ] {
             assert!(warnings.contains(part), "{part}: {warnings}");
         }
@@ -324,11 +324,11 @@ fn a_failed_assertion_is_printed_as_cuda_prints_it() {
 }
 
 #[test]
-fn threads_that_wait_for_ever_are_an_error() {
+fn threads_that_wait_forever_are_an_error() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["deadlock"], 1);
     run.assert_done("deadlock");
-    let expected = "kernel deadlock, CTA (0,0,0): its threads wait for each other for ever: threads 0-31 wait at barrier 0 (32 of 64 arrived), \
+    let expected = "kernel deadlock, CTA (0,0,0): its threads wait for each other forever: threads 0-31 wait at barrier 0 (32 of 64 arrived), \
                     threads 32-63 wait at barrier 1 (32 of 64 arrived)";
     assert_eq!(run.summary.unwrap().faults, [expected]);
 }
@@ -346,7 +346,7 @@ fn a_matrix_needs_a_whole_warp() {
 }
 
 #[test]
-fn device_printf_stands_where_it_happens() {
+fn device_printf_is_in_order_with_the_hosts_output() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["print"], 1);
     let lines = "before\nthread 0:  2.50 text 1099511627776%\nthread 1:  2.50 text 1099511627776%\nafter\ndone\n";
@@ -359,12 +359,12 @@ fn device_malloc_address_spaces_and_early_exits() {
     let run = programs.run("trace", &["allocate"], 2);
     run.assert_done("allocate");
     clean(&run);
-    // The heap was there before the launch that made it, so that each address lies in an allocation.
+    // The heap is allocated before the launch that creates it, so that each address is in an allocation.
     assert_eq!(accesses(&run.capture()).len(), 40);
 }
 
 #[test]
-fn ctas_may_wait_for_others_that_are_begun_later() {
+fn ctas_may_wait_for_ctas_that_start_later() {
     let Some(programs) = programs() else { return };
     for workers in [1, 2] {
         let run = programs.run("trace", &["wait"], workers);
@@ -386,7 +386,7 @@ fn unsupported_functions_are_named() {
 }
 
 #[test]
-fn a_program_that_dies_leaves_a_readable_capture() {
+fn a_crashed_program_leaves_a_readable_capture() {
     use std::os::unix::process::ExitStatusExt;
     let Some(programs) = programs() else { return };
     for (name, signal) in [("abort", 6), ("crash", 11)] {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Counts which PTX instructions `asm` statements use: ptx_need.py TOOLKIT/include FOLDER/PATTERN...
 
-Each argument behind the first is a folder and a glob pattern of the programs in it, a folder each. Prints for each instruction in how
-many programs and in how many header files of the toolkit it stands, and which; then how many programs include which headers. The
-table in docs/cpu-backend.md is made with it.
+Each further argument is a folder and a glob pattern of the programs in it, one folder per program. Prints how many programs and header
+files of the toolkit contain each instruction, and which; then how many programs include which headers. The table in
+docs/cpu-backend.md is based on it.
 """
 
 import collections
@@ -28,9 +28,9 @@ HEADERS = {
     "cuda_fp8": r"[<\"]cuda_fp8",
     "mma": r"[<\"]mma\.h",
 }
-# What is told apart by its second word.
+# Instructions that are distinguished by their second word.
 FAMILIES = {"cp", "mbarrier", "barrier"}
-# What needs no modifiers. Other words without are none of PTX: host code has `asm` statements, too.
+# Instructions without modifiers. Other such words are not PTX, since host code also has `asm` statements.
 BARE = {"trap", "exit", "bra", "ret", "brkpt"}
 
 
@@ -41,7 +41,7 @@ def texts(folder):
 
 
 def instructions(text):
-    """The instructions of the templates in a text: what stands in quotes up to the first colon."""
+    """Yields the instructions of the templates in a text, which are in quotes before the first colon."""
     for statement in STATEMENT.finditer(text):
         template = ""
         for piece in STRING.finditer(text, statement.end()):

@@ -1,15 +1,15 @@
-/* What a traced kernel gets as its first trailing parameter. The host writes it (src/layout.rs mirrors every field, and a
- * test compares the two); the kernel only reads it. It lies in device memory, so that reading a field costs no bus trip. */
+/* The target of a traced kernel's first trailing parameter. The host writes it (src/recorder/thesis/layout.rs mirrors every field, and a
+ * test compares the two), and the kernel only reads it. It is in device memory, so that reads do not go over the bus. */
 #ifndef SUPERSTEP_CONTEXT_H
 #define SUPERSTEP_CONTEXT_H
 
 #include <stdint.h>
 
-/* The three indices of one bin, in host-mapped memory. All of them count records and only ever grow; the record at
- * position p lies in slot p & (bin_records - 1). Each has one writing side, so no update of the other side can be lost.
- * Each has a cache line of its own, so that the host's polling does not disturb the device's atomics. */
+/* The three indices of a bin, in mapped host memory. All of them count records and only grow; the record at position p is in slot
+ * p & (bin_records - 1). Only one side writes each of them, so no update of the other side can be lost. Each is in a separate cache line,
+ * so that the host's polling does not disturb the device's atomics. */
 struct SuperstepBin {
-  uint64_t reserved;     /* device adds: positions handed out to access groups */
+  uint64_t reserved;     /* device adds: positions reserved for access groups */
   uint64_t pad0[15];
   uint64_t acknowledged; /* device adds: records completely written */
   uint64_t pad1[15];
@@ -17,7 +17,7 @@ struct SuperstepBin {
   uint64_t pad2[15];
 };
 
-/* One thread's access. */
+/* A thread's access. */
 struct SuperstepRecord {
   uint64_t cta_site; /* linear CTA number << 32 | site */
   uint64_t address;
@@ -39,9 +39,9 @@ struct TraceContext {
   uint32_t bin_records_log2;
   uint32_t pad;
   struct SuperstepBin *bins;
-  struct SuperstepRecord *records; /* bins x bin_records, in host-mapped memory */
-  uint64_t **site_counts;      /* count probe: by module number, an array of one counter a site, in device memory */
-  const uint64_t *selection;   /* which CTAs are recorded, see selection.h; null when that is not asked */
+  struct SuperstepRecord *records; /* bins x bin_records, in mapped host memory */
+  uint64_t **site_counts;      /* count probe: by module number, an array with a counter for each site, in device memory */
+  const uint64_t *selection;   /* the recorded CTAs, see selection.h; null if no launch needs it */
 };
 
 #define SUPERSTEP_CONTEXT_VERSION 2

@@ -1,4 +1,4 @@
-// Where does the heap of device-side `malloc` lie? Its first block tells (`src/device_heap.rs`). `heap_block.ptx` is this file compiled
+// Finds the heap of device-side `malloc`, by allocating its first block (src/model/device_heap.rs). heap_block.ptx is this file compiled
 // (tests/device_code.rs compares them).
 
 extern "C" __global__ void __superstep_heap_block(unsigned long long *address) {

@@ -1,4 +1,4 @@
-// A cache of what a CTA knows of words that it has loaded in a launch, and claims.
+// The cache of what a CTA knows about words that it has loaded in a launch, and claims.
 #ifndef SUPERSTEP_IN_SITU_KNOWN_CUH
 #define SUPERSTEP_IN_SITU_KNOWN_CUH
 
@@ -6,21 +6,21 @@
 
 namespace {
 
-// The common part of a CTA's rows.
+// Returns the common part of a CTA's rows.
 __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
   return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
 }
 
-// The row of a word, without bytes and class.
+// Returns the row of a word, without bytes and class.
 __device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << IN_SITU_KNOWN_ADDRESS_SHIFT; }
 
-// Its place. Four consecutive words have consecutive rows.
+// Returns the offset of a word's row. Four consecutive words have consecutive rows.
 __device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
   const unsigned mixed = ((unsigned)(address >> 22) ^ (unsigned)(of_cta >> 32) * 0x9e3779b1u) * 0x85ebca6bu;
   return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
 }
 
-// The code of a class: its counter's place in InSituFunction, from 1; input has none. 0: no class.
+// Returns the code of a class: its counter's place in InSituFunction, from 1, or 5 for input, which has none. Code 0 is no class.
 __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
   return of_class == IN_SITU_INPUT ? 5 : of_class == IN_SITU_LOCAL ? 4 : of_class == IN_SITU_UNINITIALISED ? 3 : of_class + 1;
 }
@@ -44,20 +44,20 @@ struct Known {
 __device__ ALWAYS_INLINE void keep_known(Known known, unsigned i, unsigned bytes, unsigned code) {
   uint64_t what = bytes << IN_SITU_KNOWN_MASK_SHIFT | code;
   if (bytes != 0xf) {
-    // Other bytes of the word may be known to be of the class as well.
+    // Keeps other bytes of the word that are known to be of the same class.
     const uint64_t was = load_known(known.at(i)) ^ known.row;
     if (((was ^ what) & ~ANY_BYTES) == 0) what |= was;
   }
   store_known(known.at(i), known.row ^ what);
 }
 
-// Whether a row is a claim of a thread, or the note that it has done the claimed work.
+// Return whether a row is a thread's claim, or says that the thread has done the claimed work.
 __device__ ALWAYS_INLINE bool is_claim(uint64_t row) { return row != 0 && (row & ~((uint64_t)0xff << 56 | ANY_BYTES)) == 0; }
 __device__ ALWAYS_INLINE bool is_done(uint64_t row) { return row == (ANY_BYTES | code_of(IN_SITU_COMMUNICATED)); }
 
-// Of consecutive words, those whose reception the thread has to count: a bit for each. One of the CTA's threads that come to a word
-// together does so, since exchanges at one place wait for each other. The last one to claim does it, or finds it done, unless another row
-// takes the place. Only the thread that does it may note that it is done.
+// Returns a bit for each of the consecutive words whose reception the thread has to count. Only one of the CTA's threads that load a word
+// at the same time does so, since exchanges at one address wait for each other: the last one to claim, unless it finds the work done or
+// another row in this place. Only the thread that does the work may note that it is done.
 template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known known) {
   if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return (1u << words) - 1;
   const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
@@ -81,7 +81,7 @@ template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known
   return claims;
 }
 
-// The code of the class of a load's bytes, if another load of the CTA has found that in this launch; 0 if not.
+// Returns the code of the class of a load's bytes, if another load of the CTA has found it in this launch, else 0.
 template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(uint64_t known, uint64_t of_cta, uint64_t address) {
   const uint64_t place = known + known_place(of_cta, address), row = known_row(of_cta, address);
   uint64_t found = load_known(reinterpret_cast<const void *>(place)) ^ row;

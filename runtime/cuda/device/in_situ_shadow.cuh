@@ -1,4 +1,4 @@
-// Shadow memory as the handler of the protocol `in-situ` sees it: how it is read and changed, a thread's identity, and the classes of bytes.
+// Shadow memory for the handler of the protocol `in-situ`: reads and changes it, identifies threads, and classifies bytes.
 #ifndef SUPERSTEP_IN_SITU_SHADOW_CUH
 #define SUPERSTEP_IN_SITU_SHADOW_CUH
 
@@ -15,7 +15,7 @@ namespace {
 typedef InSituEntry Entry;
 typedef unsigned long long ulong64;
 
-// A test runs the rules below on the host (src/recorder/in_situ/tests/on_host.cpp), where these are its own.
+// A test runs the rules below on the host, with its own versions of these functions (src/recorder/in_situ/tests/on_host.cpp).
 #ifndef SUPERSTEP_ON_HOST
 __device__ inline unsigned lane_number() {
   unsigned lane;
@@ -29,14 +29,14 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// Past the first-level cache, which other SMs' exchanges do not reach.
+// Bypasses the first-level cache, which other SMs' exchanges do not update.
 __device__ inline Entry load(const void *place) {
   Entry e;
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
   return e;
 }
 
-// Possibly from the first-level cache. For words that only exchanges change, and whose bits only grow within a launch: an outdated value
+// May load from the first-level cache. For words that only exchanges change, and whose bits only grow within a launch: a stale value only
 // costs a failed exchange.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;
@@ -44,14 +44,14 @@ __device__ inline Entry load_cached(const void *place) {
   return e;
 }
 
-// Through the first-level cache: a thread finds there what it stored itself, and so do others of its CTA.
+// Loads through the first-level cache, where a thread finds what it or others of its CTA have stored.
 __device__ inline unsigned load_line(uint64_t place) {
   unsigned line;
   asm volatile("ld.global.u32 %0, [%1];" : "=r"(line) : "l"(place) : "memory");
   return line;
 }
 
-// The first two fields of a block's place, which no kernel changes.
+// Loads the first two fields of a block's place, which no kernel changes.
 __device__ inline ulonglong2 load_block(const InSituBlock *place) {
   ulonglong2 block;
   asm("ld.global.nc.v2.u64 {%0, %1}, [%2];" : "=l"(block.x), "=l"(block.y) : "l"(place));
@@ -72,7 +72,7 @@ __device__ inline void store_known(void *place, uint64_t row) {
   asm volatile("st.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
 }
 
-// The last value that a thread of the CTA stored there: ptxas would replace a load behind a store by the stored value.
+// Loads the last value that a thread of the CTA stored. After a plain store, ptxas would replace a plain load by the stored value.
 __device__ inline uint64_t load_claim(const void *place) {
   uint64_t row;
   asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(row) : "l"(place) : "memory");
@@ -100,11 +100,11 @@ __device__ inline void store_claim(void *place, uint64_t row) {
 
 __device__ inline Entry exchange(void *place, Entry old, Entry next) { EXCHANGE("relaxed"); }
 
-// As above, where `next` leads to memory that the thread has just stored. In place of a fence: where a module has one, ptxas lets each
-// atomic operation of the program wait for its unused result.
+// As above, if `next` points to memory that the thread has just stored. Used instead of a fence, as ptxas would make each atomic operation
+// of the program in a module with a fence wait for its unused result.
 __device__ inline Entry exchange_released(void *place, Entry old, Entry next) { EXCHANGE("release"); }
 
-// 0 where a shift by more than 31 leaves nothing.
+// Shifts bits to the left; the result is 0 for a shift by more than 31.
 __device__ ALWAYS_INLINE unsigned shifted(unsigned bits, unsigned by) {
   unsigned result;
   asm("shl.b32 %0, %1, %2;" : "=r"(result) : "r"(bits), "r"(by));
@@ -125,8 +125,8 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 
 __device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }
 
-// Adds a number at a place that is the same for all lanes: lanes that come together make one addition, since the GPU does additions of
-// 64 bits at one place lane by lane.
+// Adds a number to a word that is the same for all lanes. Lanes that are active together make a single addition, since the GPU does 64-bit
+// additions to the same address lane by lane.
 __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
   const unsigned mask = __activemask();
   if (is_first_of(mask)) add(word, (uint64_t)value * __popc(mask));
@@ -134,20 +134,20 @@ __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
 
 __device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
 
-// A function that is called seldom. ptxas cannot follow the pointer, so the callee saves the registers that it needs; it would have each
-// kernel keep registers free for what it calls otherwise.
+// Hides a function that is rarely called. ptxas cannot follow the pointer, so the callee saves the registers that it needs; otherwise, ptxas
+// would keep registers free for it in each kernel.
 template <class F> __device__ ALWAYS_INLINE F *seldom(F *function) {
   F *volatile hidden = function;
   return hidden;
 }
 
-// A field of the context, which no kernel changes.
+// Loads a field of the context, which no kernel changes.
 template <class T> __device__ inline T constant(T const *field) {
   static_assert(sizeof(T) == 8, "fields are words");
   return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
 }
 
-// The sums of accesses.
+// Returns the sums of the launch to which this SM adds.
 __device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parameter) {
   const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
   return constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
@@ -171,18 +171,18 @@ struct Me {
   __device__ uint64_t *sums() const { return sums_of(context, parameter); }
 };
 
-// Shadow memory of the line of an address in a block.
+// Returns the shadow memory of an address's line in a block.
 __device__ ALWAYS_INLINE uint64_t line_place(uint64_t lines, uint64_t address) {
   return lines + ((unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1)) * 4;
 }
 
-// The entry of a word in the shadow of its block.
+// Returns the entry of a word in the shadow of its block.
 __device__ ALWAYS_INLINE Entry *entry_in(const InSituBlock *block, uint64_t address) {
   return reinterpret_cast<Entry *>(constant(&block->shadow)) + ((unsigned)address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 
-// The shadow entry of the word at `address`; null where there is none. A launch notes that it stores there before: the thread's own loads
-// must not miss it.
+// Returns the shadow entry of the word at `address`, or null if there is none. Notes a store of this launch first, so that the thread's own
+// loads do not miss it.
 __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
   const InSituContext *context = me.context;
@@ -193,10 +193,10 @@ __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   return entry_in(block, address);
 }
 
-// Whether the thread itself was the first to write in this launch.
+// Returns whether the thread itself was the first to write in this launch.
 __device__ ALWAYS_INLINE bool is_own(Me me, Entry e) { return ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0; }
 
-// The class of bytes whose entry is `e`.
+// Returns the class of the bytes whose entry is `e`.
 __device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
   if (is_own(me, e)) return IN_SITU_LOCAL;
   const bool is_past = in_situ_is_past(e, me.launch());
@@ -213,7 +213,7 @@ __device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
   return IN_SITU_COMMUNICATED;
 }
 
-// Whether bytes that do not count as local may be so.
+// Returns whether bytes that do not count as local may be local.
 __device__ ALWAYS_INLINE bool is_perhaps_local(Me me, Entry e) {
   return (e.before & IN_SITU_SEVERAL_THREADS) && (unsigned)(e.now >> IN_SITU_LAUNCH_SHIFT) == (unsigned)me.launch() &&
          e.before != IN_SITU_UNWRITTEN;

@@ -1,4 +1,4 @@
-// Counting run: the same sites as a trace, but the handler only adds up how many threads executed each of them.
+// The handler of a counting run, which has the sites of a trace and only counts the threads that executed each of them.
 
 #include "context.h"
 #include "selection.h"
@@ -12,7 +12,7 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   const unsigned mask = __activemask();
   unsigned lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-  // Two sites' calls may have been merged into one instruction, so lanes add up with the lanes of their own site.
+  // The calls of two sites may have been merged into one instruction, so each site's lanes are counted separately.
   const unsigned same = __match_any_sync(mask, site);
   if (lane == (unsigned)__ffs(same) - 1) {
     uint64_t *counter = trace->site_counts[site >> 16] + (site & 0xffff);

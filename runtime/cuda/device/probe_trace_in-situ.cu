@@ -1,15 +1,15 @@
-// The handler of the protocol `in-situ`: classifies each access with the shadow of what it touches, and adds it up. Nothing is recorded.
-// docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
+// The handler of the protocol `in-situ`. Classifies each access by the shadow of its memory, and counts it. Nothing is recorded.
+// docs/capture/in-situ.md has the rules, in_situ.h those for an entry.
 //
-// Lanes exchange nothing: where those of a warp are apart, `__match_any_sync` and its like wait, take as long as an atomic operation if the
-// values differ, and let groups of lanes run one after the other. ptxas also leaves a kernel fewer registers if it calls such a function.
+// Lanes exchange no data: where those of a warp have diverged, `__match_any_sync` and the like wait, take as long as an atomic operation if
+// the values differ, and serialise groups of lanes. ptxas also leaves a kernel fewer registers if it calls such functions.
 
 #include "in_situ_counts.cuh"
 #include "in_situ_words.cuh"
 
 namespace {
 
-// An access to any bytes, lane by lane.
+// Handles an access to any bytes, lane by lane.
 __device__ __attribute__((noinline)) void each_byte(const InSituContext *context, ulong64 parameter, unsigned operation, uint64_t address,
                                                     unsigned width_bytes) {
   const Me me(context, parameter);
@@ -68,16 +68,16 @@ __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t a
   seldom(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
-// What a first look at an access finds, which holds: later, words may have been split.
+// The result of the first look at an access, which is not repeated: words may be split later.
 struct Look {
-  bool is_simple; // whole words, or a load from one, none split, and all of one class; or one byte
+  bool is_simple; // whole words, or a load from one, of which none is split and all have the same class; or a byte
   unsigned words, of_class;
-  unsigned bytes, marks; // of each word; what the entry calls them
+  unsigned bytes, marks; // of each word; as marked in the entry
   Entry *place;
   Entry entries[4];
 };
 
-// 16 bytes, aligned, never cross the border of a block.
+// Aligned accesses of up to 16 bytes never cross the border of a block.
 __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   Look found;
   found.words = width_bytes >= 4 ? width_bytes / 4 : 1;
@@ -115,7 +115,7 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   return found;
 }
 
-// The class of words in a row; IN_SITU_NONE if one is split, or of another.
+// Returns the class of consecutive words, or IN_SITU_NONE if one is split or the classes differ.
 template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, const Entry *entries) {
   unsigned of_class = IN_SITU_NONE;
 #pragma unroll
@@ -127,7 +127,8 @@ template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, 
   return of_class;
 }
 
-// Words in a row, in one class, of a load, or of an atomic operation, which many threads often do at one place.
+// Handles consecutive words of the same class that are read by a load, or by an atomic operation, which many threads often do at the same
+// address.
 template <unsigned words, bool is_atomic>
 __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned of_class, unsigned bytes,
                                          unsigned marks, bool counts) {
@@ -139,7 +140,7 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
         else add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
       }
   }
-  // That an atomic operation loads input, its entry says again.
+  // The entry of an atomic operation on input says again that it is input.
   if (of_class > IN_SITU_INPUT || (is_atomic && of_class == IN_SITU_INPUT)) return;
   const Known known(me, address);
   unsigned knows = (1u << words) - 1;
@@ -167,7 +168,7 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
     if (knows >> i & 1) keep_known(known, i, bytes, code_of(of_class));
 }
 
-// An access whose lanes are counted one by one.
+// Handles an access whose lanes are counted one by one.
 __device__ inline void access(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
   if (width_bytes != 1u << width_log2) {
@@ -189,7 +190,8 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
   }
 }
 
-// A load from a line in which the launch has stored. Answers the code of what it is to be counted as, or 0 where that takes more than a look.
+// Handles a load from a line in which the launch has stored. Returns the code of the class to count it as, or 0 if that takes more than a
+// look.
 template <unsigned width_bytes>
 __device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_block, ulong64 launch, uint64_t known, uint64_t of_cta,
                                                                 uint64_t address) {
@@ -212,15 +214,15 @@ __device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_bloc
   return code != 0 ? code : known_class<width_bytes>(known, of_cta, address);
 }
 
-// A load that is not simple. Where it lies in one class, it is counted by that.
+// Handles and counts a load that is not simple.
 __device__ __attribute__((noinline)) void load_bytes(const InSituContext *context, ulong64 launch, uint64_t address, unsigned width_log2) {
   const Me me(context, launch);
   add(threads_of(me, IN_SITU_LOAD, width_log2, IN_SITU_NONE), 1);
   access_bytes(me, IN_SITU_LOAD, address, 1u << width_log2);
 }
 
-// A load of whose class nothing is known, from a block that has a shadow if it is simple. Answers the code of what it is to be counted as; 0
-// if it is counted.
+// Handles a load whose class is unknown, from a block that has a shadow if the load is simple. Returns the code of the class to count it
+// as, or 0 if it has been counted.
 template <unsigned width_log2>
 __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 launch, uint64_t of_block, uint64_t address) {
   if (is_left_out(of, launch)) return 0;
@@ -260,7 +262,7 @@ __device__ inline unsigned operation_of(unsigned site) {
   return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
 }
 
-// Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
+// Each kind of access has a separate function. Inlined at every site, they would be most of a kernel, and ptxas would take minutes.
 template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_of(const void *context, ulong64 launch, uint64_t address) {
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
@@ -269,19 +271,19 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
   write<(width_bytes >= 4 ? width_bytes / 4 : 1)>(me, found.place, found.entries, found.bytes == 0xf ? 4 : 1, true);
 }
 
-// An atomic operation that is not simple, or of another width; its access group is counted.
+// Handles an atomic operation that is not simple or has another width, after its access group has been counted.
 __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address, unsigned width_bytes) {
   access(Me(context, launch), IN_SITU_ATOMIC, address, width_bytes);
 }
 
-// Whether an atomic operation leaves an entry as it is: the thread was the first to write in this launch, or several threads have written,
-// and several CTAs if another's was first. That stays so until the launch ends.
+// Returns whether an atomic operation leaves an entry unchanged: the thread was the first to write in this launch, or multiple threads have
+// written, and multiple CTAs if another one was first. This does not change until the launch ends.
 __device__ ALWAYS_INLINE bool is_settled(Me me, Entry e) {
   if ((e.now ^ me.now) >> IN_SITU_LAUNCH_SHIFT != 0) return false;
   return is_own(me, e) || (e.before & IN_SITU_SEVERAL_THREADS && ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT == 0 || e.before & IN_SITU_NOW_SEVERAL));
 }
 
-// An atomic operation that loads something else than input, or changes entries, in a block that has a shadow if it is aligned.
+// Handles an atomic operation that loads something other than input or changes entries, in a block that has a shadow if it is aligned.
 template <unsigned width_log2>
 __device__ __attribute__((noinline)) void atomic_further(const void *context, ulong64 launch, uint64_t of_block, uint64_t address) {
   if (is_left_out(context, launch)) return;
@@ -310,7 +312,7 @@ __device__ __attribute__((noinline)) void atomic_further(const void *context, ul
   }
 }
 
-// Accesses of other widths, and such whose sites or widths may differ from lane to lane.
+// Handles accesses of other widths, and those whose sites or widths may differ between lanes.
 __device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned operation, uint64_t address,
                                                      unsigned width_bytes) {
   if (is_left_out(context, launch)) return;
@@ -319,7 +321,7 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   access(me, operation, address, width_bytes);
 }
 
-// A load from a line with this flag, which is in this block if the load is simple.
+// Handles a load from a line in which the launch `stored_in` was the last to store; it is in block `of_block` if the load is simple.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, uint64_t address, InSituFunction *function, uint64_t of_block,
                                            bool is_simple, unsigned stored_in) {
@@ -327,7 +329,7 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
   auto &counted = function->widths[width_log2];
   unsigned code = 0;
   if (is_simple) {
-    // Where the present launch has stored, the thread itself may have.
+    // If the present launch has stored, the thread itself may have.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
     if (__builtin_expect((int)stored_in >= present, 0))
       code = load_where_stored<width_bytes>(of_block, launch, function->known, function->row, address);
@@ -341,8 +343,7 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
   counted.by_class = 0;
 }
 
-// Where the table of blocks may have an address, and the lines that it has there. An access is simple if it is aligned and the block has a
-// shadow.
+// An address's place in the table of blocks, and the lines there. An access is simple if it is aligned and the block has a shadow.
 struct Place {
   uint64_t of_block, lines;
   bool is_simple;
@@ -355,7 +356,7 @@ template <unsigned width_log2> __device__ ALWAYS_INLINE Place place_of(uint64_t 
   return {of_block, block.y, (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0};
 }
 
-// Most loads end here, in lines that only the host has written, or further on with what the CTA knows.
+// Handles a load. Most end here, in lines that only the host has written, or a step later, by what the CTA knows.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
@@ -373,7 +374,7 @@ __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint
   store_of<1u << width_log2>(context, launch, address);
 }
 
-// Most atomic operations end here, at words to which threads of the CTA come again and again.
+// Handles an atomic operation. Most end here, at words that threads of the CTA access repeatedly.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   if (__builtin_expect(__activemask() != 0xffffffffu, 0)) atomics_apart(context, launch);
@@ -390,7 +391,7 @@ __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uin
     const bool is_local = is_own(me, e);
     const bool is_input = (e.before | next.before) >> 6 == 0;
     if (__builtin_expect(is_input && is_settled(me, e) && is_settled(me, next) && is_local == is_own(me, next), 1)) {
-      // The thread's own loads must not miss it.
+      // So that the thread's own loads do not miss it.
       if ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT != 0) store_line(line_place(found.lines, address), (unsigned)me.launch());
       counted.local += is_local;
       if (!count(counted.settled, counted.settled_apart)) return;
@@ -402,7 +403,7 @@ __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uin
   atomic_further<width_log2>(context, launch, found.is_simple ? found.of_block : 0, address);
 }
 
-// An access of a width that is known when the kernel is compiled.
+// Handles an access whose width is known at compile time.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void access_at(const void *context, ulong64 launch, unsigned operation, uint64_t address, InSituFunction *function) {
   if (operation == IN_SITU_LOAD) return load_at<width_log2>(context, launch, address, function);
@@ -410,7 +411,7 @@ __device__ ALWAYS_INLINE void access_at(const void *context, ulong64 launch, uns
   atomic_at<width_log2>(context, launch, address, function);
 }
 
-// `is_constant`: site and width are constants here.
+// Handles an access. `is_constant` means that site and width are compile-time constants.
 __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigned site, void *address, unsigned width_bytes, void *own,
                                           bool is_constant) {
   InSituFunction *function = static_cast<InSituFunction *>(own);
@@ -429,9 +430,9 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "the instrumenter reserves this size: OWN_WORDS in instrument/src/probe.rs");
 
-// A function that has accesses begins: `own` is its own place, in which it counts.
+// Begins a function with accesses. `own` is its memory, in which it counts them.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
   const InSituContext *context = static_cast<const InSituContext *>(of);
   InSituFunction *function = static_cast<InSituFunction *>(own);
@@ -447,7 +448,7 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   access_from(context, launch, site, address, width_bytes, own, __builtin_constant_p(site) && __builtin_constant_p(width_bytes));
 }
 
-// The function may end, or go on.
+// Adds a function's counts to the launch's, when it ends or may end.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
   InSituFunction *function = static_cast<InSituFunction *>(own);
   hand_over<0>(context, launch, function);

@@ -1,6 +1,6 @@
-// The producer of the protocol `stream`: the lanes that are active together write one record, of 16 or 32 bytes when their
-// addresses form a run, into the ring of their SM; whose record ends a piece of the ring carries the piece to the host.
-// docs/capture/correctness.md argues that nothing is lost and nothing waits for ever.
+// The producer of the protocol `stream`. The lanes that are active together write a record into the ring of their SM, which takes 16 or 32
+// bytes if their addresses form a run. Those whose record ends a piece of the ring copy the piece to the host.
+// docs/capture/correctness.md proves that nothing is lost and nothing waits forever.
 
 #include "selection.h"
 #include "stream_drain.cuh"
@@ -21,7 +21,7 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// Adds to the units written into a slot, after everything that this thread and those it met have written.
+// Adds to the units that were written to a slot. Releases everything that this thread and those it synchronised with have written.
 __device__ inline void add_written(uint32_t *word, unsigned units) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word), "r"(units) : "memory");
 }
@@ -32,8 +32,7 @@ __device__ inline unsigned load_written(const uint32_t *word) {
   return value;
 }
 
-// The last position of a piece is the caller's: waits until all of it is written, and carries it away. Rare, and out of
-// the way of everything else.
+// Waits until a piece, whose last position is the caller's, is completely written, and copies it to the host. Rare, and so not inlined.
 __device__ __attribute__((noinline)) void drain(void *context, unsigned long long launch, unsigned ring, unsigned piece,
                                                 unsigned mask) {
   const unsigned rank = __popc(mask & ((1u << lane_number()) - 1));
@@ -43,13 +42,13 @@ __device__ __attribute__((noinline)) void drain(void *context, unsigned long lon
     const unsigned all = ((piece >> shape.slots_log2) + 1) << shape.piece_log2;
     while (load_written(written) != all) __nanosleep(100);
   }
-  __threadfence(); // with what was just read: everything written into the piece is seen from here on
+  __threadfence(); // together with the read above: everything that was written to the piece is visible from here on
   carry(context, launch, ring, piece, 1u << shape.piece_log2, mask, rank, __popc(mask));
   if (rank == 0) free_piece(ring_at(context, ring), piece);
   __syncwarp(mask);
 }
 
-// The leader waits until `piece` may be written.
+// Waits, in the leader, until `piece` may be written.
 __device__ inline void wait_for_room(const StreamRing *control, unsigned piece, unsigned slots) {
   unsigned pause_ns = 200;
   do {
@@ -58,14 +57,14 @@ __device__ inline void wait_for_room(const StreamRing *control, unsigned piece, 
   } while (piece - (unsigned)load_relaxed(&control->window) >= slots);
 }
 
-// Writes the record of the lanes in `mask`, which all come here together, from one site and with one width.
+// Writes the record of the lanes in `mask`, which all call it together, with the same site and width.
 __device__ inline void write_group(void *context, unsigned long long launch, unsigned mask, unsigned site, uint64_t address,
                                    unsigned width_bytes) {
   const unsigned lane = lane_number();
   const unsigned leader = __ffs(mask) - 1;
   const Shape shape(launch);
 
-  // A run: the same distance from each lane to the next. Two neighbours show the distance, and all lanes check it.
+  // In a run, the distance from each lane to the next is the same. It is taken from two neighbours, and all lanes check it.
   const unsigned pairs = mask & mask >> 1;
   const unsigned first_lane = __ffs(pairs ? pairs : mask) - 1;
   const uint64_t base = __shfl_sync(mask, (unsigned long long)address, first_lane);
@@ -90,7 +89,7 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   const unsigned header_units = brief ? 1 : 2;
   units += header_units;
 
-  // The leader's SM decides for all: a warp may be moved between two reads of %smid.
+  // All lanes use the leader's SM, as a warp may be moved between two reads of %smid.
   unsigned sm = sm_number();
   unsigned ring = sm < shape.rings ? sm : sm % shape.rings;
   uint64_t first = 0;
@@ -136,7 +135,7 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
     if (units > room) add_written(written + ((piece + 1) & (slots - 1)), units - room);
     last = units >= room;
   }
-  last = __shfl_sync(mask, last, leader); // also: no lane runs ahead of its leader
+  last = __shfl_sync(mask, last, leader); // also keeps lanes from running ahead of their leader
   if (last) {
     const unsigned piece = (unsigned)(__shfl_sync(mask, (unsigned long long)first, leader) >> shape.piece_log2);
     ring = __shfl_sync(mask, ring, leader);
@@ -144,8 +143,8 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   }
 }
 
-// The same for lanes whose sites or widths differ: one record for each pair. Not a loop beside the usual way: lanes that have met
-// in one go on apart afterwards, and what the program does together would be recorded in pieces.
+// Writes the records of lanes whose sites or widths differ, one for each pair. Not inlined: lanes that leave a loop separately remain
+// diverged, so that later accesses that the program makes together would be recorded in multiple groups.
 __device__ __attribute__((noinline)) void write_groups(void *context, unsigned long long launch, unsigned mask,
                                                        unsigned site, uint64_t address, unsigned width_bytes) {
   for (;;) {
@@ -175,7 +174,7 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
     write_group(context, launch, mask, site, where, width_bytes);
     return;
   }
-  // The compiler may have merged the probes of two sites, and widths may differ from lane to lane. Nearly always they do not.
+  // The compiler may have merged the probes of two sites, and widths may differ between lanes, but they rarely do.
   const unsigned leader = __ffs(mask) - 1;
   const unsigned leader_site = __shfl_sync(mask, site, leader);
   const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);

@@ -1,5 +1,5 @@
-/* Which accesses of a launch are recorded or counted. Bits 62 and 63 of a kernel's second trailing parameter say what has to be
- * asked; usually both are 0. `superstep_takes_cta` is trace/src/selection/ in C, and a test compares the two. */
+/* Selects the accesses of a launch to record or count. Bits 62 and 63 of a kernel's second trailing parameter say what has to be checked;
+ * usually, both are 0. `superstep_takes_cta` is trace/src/selection/ in C, and a test compares the two. */
 #ifndef SUPERSTEP_SELECTION_H
 #define SUPERSTEP_SELECTION_H
 
@@ -8,7 +8,7 @@
 #define SUPERSTEP_LAUNCH_SKIPPED (1ull << 63)  /* nothing of the launch */
 #define SUPERSTEP_LAUNCH_BY_CTA (1ull << 62)   /* only CTAs that the selection takes */
 
-/* In so small grids every CTA is taken, and of larger ones about so many at least. */
+/* Grids of up to this size are taken whole, and of larger ones about this number of CTAs at least. */
 #define SUPERSTEP_SAMPLE_AT_LEAST 8
 
 #ifdef __CUDA__
@@ -23,7 +23,7 @@ SUPERSTEP_ON_DEVICE static inline uint64_t superstep_mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-/* `words`: seed; of 2^32 hashes so many are taken; number of ranges (0: all CTAs); of each its first and last CTA. */
+/* `words`: seed; number of taken hashes, of 2^32; number of ranges (0: all CTAs); first and last CTA of each range. */
 SUPERSTEP_ON_DEVICE static inline int superstep_takes_cta(const uint64_t *words, uint64_t ctas, uint64_t cta) {
   const uint64_t ranges = words[2];
   int inside = ranges == 0;
@@ -31,12 +31,12 @@ SUPERSTEP_ON_DEVICE static inline int superstep_takes_cta(const uint64_t *words,
   if (!inside) return 0;
   if (ctas <= SUPERSTEP_SAMPLE_AT_LEAST) return 1;
   const uint64_t hash = superstep_mix(superstep_mix(words[0] ^ ctas) + cta) >> 32;
-  /* The second says: hash < (AT_LEAST << 32) / ctas, without a division, which would cost every kernel registers. */
+  /* The second condition is hash < (AT_LEAST << 32) / ctas, without a division, which would cost every kernel registers. */
   return hash < words[1] || (hash + 1) * ctas <= (uint64_t)SUPERSTEP_SAMPLE_AT_LEAST << 32;
 }
 
 #ifdef __CUDA__
-/* Whether the calling thread's accesses are left out. */
+/* Returns whether the calling thread's accesses are left out. */
 __device__ static inline bool superstep_leaves_out(unsigned long long launch, const uint64_t *words) {
   if (launch & SUPERSTEP_LAUNCH_SKIPPED) return true;
   const uint64_t ctas = (uint64_t)gridDim.x * gridDim.y * gridDim.z;

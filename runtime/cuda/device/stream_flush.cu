@@ -1,6 +1,6 @@
-// Runs after each traced kernel: carries what the kernel left in pieces that are not full to the host, begins new
-// pieces, and tells the host that the launch has ended. One warp a ring. `stream_flush.ptx` is this file compiled
-// (tests/device_code.rs compares them); libsuperstep_cuda.so holds it as text and hands it to the driver.
+// Runs after each traced kernel, with a warp for each ring. Copies pieces that are not full to the host, begins new ones, and tells the host
+// that the launch has ended. stream_flush.ptx is this file compiled (tests/device_code.rs compares them), which libsuperstep_cuda.so embeds
+// and the driver loads.
 
 #include "stream_drain.cuh"
 
@@ -25,7 +25,7 @@ extern "C" __global__ void __superstep_stream_flush(void *context, unsigned long
   StreamHeader *header = static_cast<StreamHeader *>(context);
   __threadfence_system(); // this ring's last piece is announced before …
   const unsigned long long before = atomicAdd(reinterpret_cast<unsigned long long *>(&header->arrived), 1ull);
-  if (before + 1 == gridDim.x) { // … the last ring's warp, which comes after all others, …
+  if (before + 1 == gridDim.x) { // … the last warp, which arrives after all others, …
     __threadfence_system();
     header->arrived = 0;
     const uint64_t serial = load_relaxed(&header->serial) + 1;

@@ -1,4 +1,5 @@
-// CUDA's device runtime: what a kernel asks for is noted for the host, which does it when the kernel has ended (src/children.rs).
+// CUDA's device runtime. Notes a kernel's requests for the host, which carries them out when the kernel has ended
+// (src/recorder/launch/children.rs).
 
 #include "children.h"
 
@@ -10,7 +11,7 @@ __device__ uint64_t linear_cta() {
   return blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
 }
 
-// Adds `step` for each lane that is here, by one of them: the lanes get their places in the order of their numbers.
+// Adds the `step` of each active lane, by a single addition. The lanes get their places in the order of their numbers.
 __device__ uint64_t reserve(uint64_t *count, uint64_t step) {
   const unsigned mask = __activemask();
   unsigned lane, below;
@@ -31,7 +32,7 @@ __device__ uint64_t reserve(uint64_t *count, uint64_t step) {
 
 extern "C" {
 
-// The host gives each module the queue of its device.
+// The queue of the device, which the host sets in each module.
 __device__ SuperstepChildren *__superstep_children;
 
 static __device__ int add(const SuperstepChild &child) {
@@ -80,7 +81,7 @@ __device__ int __superstep_child_stream_create(void **place, unsigned flags) {
 
 __device__ int __superstep_child_stream_destroy(void *stream) { return 0; }
 
-// The last error of the device: a launch that is refused says so itself.
+// There is never a last error, since a launch that is refused returns its error.
 __device__ int __superstep_child_error() { return 0; }
 
 __device__ const char *__superstep_child_error_name(int code) {

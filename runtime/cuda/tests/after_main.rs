@@ -5,12 +5,12 @@ mod common;
 use common::Program;
 use superstep_trace::LaunchCounts;
 
-/// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
+/// Returns the accesses of a launch with `rounds` rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
 
-/// Three handlers launch: one before the library's own, two behind it and behind the module's own handler.
+/// Three handlers launch: one before the library's own, and two after that and the module's.
 #[test]
 fn launches_after_main_are_captured() {
     for probe in ["trace", "count"] {
@@ -37,9 +37,9 @@ fn launches_after_main_are_captured() {
     }
 }
 
-/// As on a GPU, CUDA is gone to the two that were there before its first call. Nothing ran that could be missing.
+/// As on a GPU, CUDA is unloaded for the two that were registered before its first call. Nothing ran that could be missing.
 #[test]
-fn launches_that_cuda_refuses_since_it_is_unloaded_are_no_faults() {
+fn launches_after_cuda_is_unloaded_are_not_faults() {
     for probe in ["trace", "count"] {
         let run = Program::build(probe).run_with("late", &[("FAKE_UNLOADS", "1")]);
         assert!(run.status.success(), "{}", run.stderr);

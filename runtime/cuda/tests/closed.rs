@@ -1,11 +1,11 @@
-//! Launches of a proprietary library, which reaches the driver by `dlsym` alone.
+//! Launches of a proprietary library, which only reaches the driver through `dlsym`.
 
 mod common;
 
 use common::Program;
 use superstep_trace::{Block, HostEvent, KnownCall, StreamId};
 
-/// Its library reaches the driver by `dlsym` alone, and the stand-in for libcudart launches through the driver, too.
+/// The library only reaches the driver through `dlsym`, and the stand-in for libcudart also launches through the driver.
 #[test]
 fn launches_of_a_proprietary_library_are_opaque() {
     let run = Program::build("trace").run("closed");
@@ -67,7 +67,7 @@ fn launches_of_a_proprietary_library_are_opaque() {
     );
 }
 
-/// Called as a symbol and by `dlsym`, the function is known; what else the library launches is not.
+/// The function is known when it is called as a symbol and through `dlsym`; other launches of the library are not.
 #[test]
 fn a_known_call_records_its_reads_and_writes() {
     let run = Program::build("trace").run("known");

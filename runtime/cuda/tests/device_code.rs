@@ -1,4 +1,4 @@
-//! The device code compiles as the tool chain will compile it: CUDA C++ to bitcode, to PTX, to a cubin.
+//! Compiles the device code as the toolchain does: CUDA C++ to bitcode, to PTX, to a cubin.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
     let (file, out) = (file.to_string_lossy(), out.to_string_lossy());
     run(
-        &tools.llvm.clangxx,
+        &tools.llvm.tool("clang++"),
         &[
             "-x",
             "cuda",
@@ -50,7 +50,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
             "--cuda-device-only",
             "--cuda-gpu-arch=sm_90",
             "-O2",
-            // As the harness compiles handlers: what is a constant is asked after inlining.
+            // As the harness compiles handlers, which check for constants after inlining.
             "-Xclang",
             "-flto=thin",
             "-c",
@@ -66,13 +66,13 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     );
 }
 
-/// What ptxas says of a module: registers, spills.
+/// Returns what ptxas prints about a module: registers and spills.
 fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
     let ptx = module.with_extension("ptx");
     let feature = format!("-mattr=+{}", tools.cuda.ptx_feature());
     let (module, ptx_name) = (module.to_string_lossy(), ptx.to_string_lossy());
     run(
-        &tools.llvm.llc,
+        &tools.llvm.tool("llc"),
         &["-mcpu=sm_90", &feature, "-O3", &module, "-o", &ptx_name],
     );
     let said = run(
@@ -105,7 +105,7 @@ fn the_probes_compile_without_spills() {
     }
 }
 
-/// The stress program with the probe of `device/NAME.cu` inlined, as PTX, and what ptxas says of it.
+/// Returns the PTX of the stress program with the probe of `device/NAME.cu` inlined, and what ptxas prints about it.
 fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
@@ -114,7 +114,7 @@ fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     bitcode(tools, &handler, &at("probe.bc"));
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     run(
-        &tools.llvm.llvm_link,
+        &tools.llvm.tool("llvm-link"),
         &[
             &text(at("stress.bc")),
             &text(at("probe.bc")),
@@ -125,7 +125,7 @@ fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let keep = "-internalize-public-api-list=stress,relay";
     let passes = "-passes=internalize,default<O2>";
     run(
-        &tools.llvm.opt,
+        &tools.llvm.tool("opt"),
         &[
             passes,
             keep,
@@ -137,7 +137,7 @@ fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     assemble(tools, &at("inlined.bc"))
 }
 
-/// A kernel with the probe inlined keeps what the protocol's argument rests on.
+/// A kernel with the probe inlined keeps what the protocol's proof requires.
 #[test]
 fn the_protocol_survives_inlining() {
     let Some(tools) = tools() else { return };
@@ -176,7 +176,7 @@ fn the_protocol_survives_inlining() {
     assert_eq!(count("st.volatile.b64"), 3 * sites, "three words a record");
 }
 
-/// The same for the protocol `stream`.
+/// As above, for the protocol `stream`.
 #[test]
 fn the_stream_protocol_survives_inlining() {
     let Some(tools) = tools() else { return };
@@ -223,7 +223,7 @@ fn the_stream_protocol_survives_inlining() {
     );
 }
 
-/// With a fence in it, ptxas would let each of a program's atomic operations wait for its result, wanted or not.
+/// With a fence, ptxas would make each of a program's atomic operations wait for its result, even if that is unused.
 #[test]
 fn the_handler_in_situ_has_no_fence() {
     let Some(tools) = tools() else { return };
@@ -239,9 +239,9 @@ fn the_handler_in_situ_has_no_fence() {
     assert!(!ptx.contains("membar") && !ptx.contains("fence."), "{ptx}");
 }
 
-/// The text that the library hands to the driver is its source, compiled.
+/// The PTX that the library embeds is its source, compiled.
 #[test]
-fn the_kernels_held_as_text_are_up_to_date() {
+fn the_embedded_kernels_are_up_to_date() {
     let Some(tools) = tools() else { return };
     for name in ["stream_flush", "heap_block", "child_moves"] {
         is_up_to_date(&tools, name);
@@ -253,7 +253,7 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
     let module = folder.path().join("device.bc");
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
     run(
-        &tools.llvm.clangxx,
+        &tools.llvm.tool("clang++"),
         &[
             "-x",
             "cuda",
@@ -271,7 +271,7 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
     );
     let ptx = folder.path().join("device.ptx");
     run(
-        &tools.llvm.llc,
+        &tools.llvm.tool("llc"),
         &[
             "-mcpu=sm_70",
             "-mattr=+ptx63",

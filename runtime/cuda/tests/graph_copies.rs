@@ -1,4 +1,4 @@
-//! Copies and fills in CUDA graphs, without a GPU: a capture holds them at each launch of the graph, in order, between its kernels.
+//! Copies and fills in CUDA graphs, without a GPU. A capture has them for each launch of the graph, in order, between its kernels.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn each_launch_of_captured_copies_and_fills_is_noted() {
 }
 
 #[test]
-fn nodes_that_the_program_adds_are_noted_as_the_instance_has_them() {
+fn added_nodes_are_noted_as_they_are_in_the_instance() {
     let launch = |late, fill, in_child, of_symbol| {
         let (known, other) = ("_Z6tracedPfm", "_Z5plainPf");
         let all = [late, fill, known, in_child, known, of_symbol, other];
@@ -50,14 +50,14 @@ fn nodes_that_the_program_adds_are_noted_as_the_instance_has_them() {
     };
     let expected: Vec<_> = launch("copy 3", "fill 8 with 7", "copy 1", "copy 2")
         .chain(launch("copy 3", "fill 5 with 8", "copy 11", "copy 2"))
-        // The instance was made to do what the graph says by then, but for the fill, which stays out.
+        // The instance was updated to the graph, except the fill, which stays disabled.
         .chain(launch("copy 13", "", "copy 1", "copy 2"))
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 2"))
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 12"))
         .collect();
     let run = run("explicit");
     assert_eq!(told(&run), expected);
-    // It says where the variable lies that a copy is for.
+    // It prints the address of the variable to which a copy goes.
     let variable: u64 = run.stdout.parse().expect("an address");
     let is_there = |step: &HostEvent| matches!(step, HostEvent::Copy(copy) if copy.destination == variable + 8);
     let steps = run.capture.replay().map(|timed| timed.event);

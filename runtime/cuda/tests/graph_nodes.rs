@@ -1,4 +1,4 @@
-//! A program's view of its CUDA graphs, without a GPU: the nodes that it made, whatever the probe of its kernels needs around them.
+//! A program's view of its CUDA graphs, without a GPU: only the nodes that it made, whatever the probe adds around them.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! In situ without a GPU. The nodes of CUDA graphs run one by one, with launches of their own, and shadow memory hears of each; it gives
-//! way where the program needs the device's memory.
+//! In situ without a GPU. The nodes of CUDA graphs run one by one, by separate launches, each of which changes shadow memory. That is freed
+//! when the program needs the device's memory.
 
 mod common;
 
@@ -9,7 +9,7 @@ use superstep_trace::Recorded;
 fn run(mode: &str, more: &[(&str, &str)]) -> Run {
     let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
-        // The tables take what there is.
+        // The tables take what is available.
         ("FAKE_MOST_BYTES", "33554432"),
     ];
     let environment = [&environment, more].concat();
@@ -20,7 +20,7 @@ fn run(mode: &str, more: &[(&str, &str)]) -> Run {
 fn the_nodes_of_a_graph_run_one_by_one() {
     let run = run("graph", &[]);
     assert!(run.status.success(), "{}", run.stderr);
-    // Number of the launch, what the kernel was given, and which launch it finds to have written: 0 is the host, -1 nobody.
+    // Number of the launch, the kernel's argument, and the last launch to have written: 0 is the host, -1 none.
     let expected = "\
         1:10 after -1, 2:20 after 1, 3:30 after 0, host, 0\n\
         7 50529027\n\
@@ -57,12 +57,12 @@ fn a_node_that_cannot_be_followed_is_named() {
 
 #[test]
 fn stores_to_memory_of_another_device_make_loads_unknown() {
-    // What is not put in order comes too late.
+    // Without an order, this would come too late.
     let environment = [("FAKE_MOST_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
     let run = run("devices", &environment);
     assert!(run.status.success(), "{}", run.stderr);
-    // The copy on device 1 reaches the shadow that device 0 has. A kernel of device 1 that keeps to its own memory changes nothing there,
-    // but one that does not takes it away.
+    // The copy on device 1 changes device 0's shadow. A kernel of device 1 that only stores to its own memory does not change that, but one
+    // that stores elsewhere invalidates it.
     let expected = "\
         1:0 after -1, 2:0 after 0, 3:0 after -1, 4:0 after 2, 5 has no shadow, 6 has no shadow, \
         7 has no shadow, ";
@@ -87,10 +87,10 @@ fn a_counting_run_has_no_shadow_memory() {
     }
 }
 
-/// The tables take most of these 130 MiB, shadow memory 8.25 or 16.5, and what is left is too little for 24.
+/// The tables take most of these 130 MiB, shadow memory 8.25 or 16.5, and the rest is less than 24.
 const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
 
-/// Through which interface the program gets its memory.
+/// The API through which the program gets its memory.
 const INTERFACES: [&[(&str, &str)]; 2] = [&[ALL], &[ALL, ("BY_DRIVER", "")]];
 
 #[test]
@@ -112,7 +112,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
             run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, 4:0 after ?, ",
             "{environment:?}"
         );
-        // The first launch wrote there, which was forgotten with the shadow memory: the bounds must know.
+        // The first launch wrote there, which was forgotten with the shadow memory, and the bounds must show that.
         let sums = run.capture.launches().filter_map(|launch| launch.sums);
         let unknown: Vec<_> = sums
             .map(|sums| (sums.loaded.unknown, sums.unshadowed_loaded_bytes))
@@ -120,7 +120,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
         assert_eq!(unknown, [(0, 0), (0, 0), (0, 0), (4, 4)]);
         let warnings = &run.summary().warnings;
         assert!(
-            (warnings.iter()).any(|warning| warning.contains("shadow memory were given back")),
+            (warnings.iter()).any(|warning| warning.contains("shadow memory were freed")),
             "{warnings:?}"
         );
     }
@@ -140,7 +140,7 @@ fn shadow_memory_keeps_to_its_limit() {
     );
 }
 
-/// As with a trace, whose kernels in graphs know nothing of the launches before them.
+/// As with a trace, in which kernels in graphs do not depend on earlier launches.
 #[test]
 fn launches_of_a_graphs_kernel_are_all_summed_or_none() {
     for (variable, value, expected) in [

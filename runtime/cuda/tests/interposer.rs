@@ -5,7 +5,7 @@ mod common;
 use common::{Program, compile, library, sources};
 use superstep_trace::{Allocation, AllocationKind, Gap, HostEvent};
 
-/// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
+/// Returns the accesses of a launch with `rounds` rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
@@ -81,7 +81,7 @@ fn host_actions_are_recorded() {
     );
 }
 
-/// Memory of another process is an allocation of its own kind from its opening to its last closing, and no two of them overlap.
+/// Memory of another process is an imported allocation from when it is first opened until it is last closed, and no two overlap.
 #[test]
 fn memory_of_another_process_is_an_imported_allocation() {
     use AllocationKind::{Device, Imported};
@@ -136,7 +136,7 @@ fn counts_equal_the_accesses_of_the_trace() {
 
 #[test]
 fn an_untraced_program_is_only_timed() {
-    // The kernels then have no trailing parameters, so only the one without any is launched.
+    // The kernels then have no trailing parameters, so only the one without parameters is launched.
     let run = Program::build("none").run("graph");
     assert_eq!(
         run.status.code(),
@@ -242,7 +242,7 @@ fn a_reset_ends_everything_and_lets_the_program_begin_again() {
     );
 }
 
-/// The child neither waits for threads that only the parent has, nor writes into the parent's capture.
+/// The child neither waits for threads that only the parent has, nor writes to the parent's capture.
 #[test]
 fn a_fork_leaves_the_capture_to_the_parent() {
     let program = Program::build("trace");
@@ -286,7 +286,7 @@ fn ends_without_exit_handlers_wait_for_the_device() {
 }
 
 #[test]
-fn processes_go_on_after_a_failed_exec() {
+fn processes_continue_after_a_failed_exec() {
     for (mode, launches) in [("no-exec", 11), ("others", 10)] {
         let run = Program::build("trace").run(mode);
         assert!(run.status.success(), "{mode}: {}", run.stderr);
@@ -308,7 +308,7 @@ fn a_kernel_that_never_ends_has_no_end_in_the_capture() {
 }
 
 #[test]
-fn streams_come_and_go() {
+fn streams_are_created_and_destroyed() {
     let run = Program::build("trace").run("streams");
     assert!(run.status.success(), "{}", run.stderr);
     for stream in 2..22 {
@@ -343,7 +343,7 @@ fn an_oversized_cooperative_launch_is_the_programs_error() {
     assert_eq!(run.stdout, "720\n");
     assert!(run.summary().faults.is_empty());
     assert!(run.endings().iter().all(|ending| ending.3.is_none()));
-    // Here the registers of the traced kernel may be what is too much.
+    // Here, the traced kernel's registers may be the reason.
     let run = program.run("cooperative-17");
     assert_eq!(run.stdout, "720\n");
     let faults = &run.summary().faults;
@@ -353,9 +353,9 @@ fn an_oversized_cooperative_launch_is_the_programs_error() {
     );
 }
 
-/// CUB computes nothing and reports nothing when its kernels are not there: the run has to say so, untraced as well.
+/// CUB computes nothing and reports nothing if its kernels are missing, so the run has to report it, even untraced.
 #[test]
-fn a_kernel_that_no_image_holds_is_named_and_ends_the_run_with_an_error() {
+fn a_kernel_that_no_image_contains_is_a_fault() {
     for probe in ["trace", "none"] {
         let program = Program::build(probe);
         for mode in ["absent-launch", "absent-query"] {
@@ -370,7 +370,7 @@ fn a_kernel_that_no_image_holds_is_named_and_ends_the_run_with_an_error() {
 }
 
 #[test]
-fn each_device_has_streams_of_its_own() {
+fn each_device_has_separate_streams() {
     let run = Program::build("trace").run("device");
     assert!(run.status.success(), "{}", run.stderr);
     assert!(
@@ -435,13 +435,13 @@ fn every_interposed_function_is_exported() {
 }
 
 #[test]
-fn a_module_that_the_program_carries_gets_the_binary_of_this_run() {
+fn an_embedded_module_gets_the_binary_of_this_run() {
     let program = Program::build("none");
     let at = |name: &str| program.folder.path().join(name).display().to_string();
     let (from, to) = (sources().join("hooks.c"), at("hooks.so"));
     let flags = ["-shared", "-fPIC", "-o", &to].map(AsRef::as_ref);
     compile(&[&flags[..], &[from.as_ref()]].concat());
-    // Files are found beside the list, and by whole paths.
+    // Files are found by paths relative to the list, and by absolute ones.
     let table = at("table.json");
     let line = |hash: &str| format!("{hash}\t0\tthesis\tbinary\t{table}\thooks.so\n");
     std::fs::write(at("modules.txt"), line("0abc")).unwrap();

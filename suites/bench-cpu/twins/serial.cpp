@@ -1,4 +1,4 @@
-// Plain loops; nothing here knows of threads, tiles or vectors.
+// Plain loops, without threads, tiles or vectors.
 #include "twins.h"
 
 #include <algorithm>

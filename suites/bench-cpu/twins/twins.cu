@@ -1,5 +1,5 @@
-// Kernels beside the loops of serial.cpp: twins REPETITIONS
-// Prints a JSON object a kernel: nanoseconds of the kernel, from the launch to its end, and of its twin; the best of all repetitions.
+// Compares kernels with the loops of serial.cpp: twins REPETITIONS
+// Prints a JSON object per kernel: nanoseconds of the kernel, from the launch to its end, and of its twin, in the fastest repetition.
 #include "twins.h"
 
 #include <chrono>
@@ -97,7 +97,7 @@ __global__ void nbody(int n, const float4 *position, float4 *force) {
   force[i] = make_float4(sum[0], sum[1], sum[2], 0);
 }
 
-// One row a launch: what a row needs of its neighbours crosses CTAs.
+// One row per launch: the neighbours that a row needs cross CTAs.
 __global__ void path(int columns, const int *wall, const int *costs, int *next) {
   int x = blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= columns)

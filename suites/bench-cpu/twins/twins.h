@@ -1,4 +1,4 @@
-// The serial twins: what the kernels compute, as one would write it for one thread of a processor.
+// Serial twins of the kernels, written for a single thread of a processor.
 #pragma once
 
 void serial_saxpy(int n, float a, const float *x, float *y);

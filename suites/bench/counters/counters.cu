@@ -1,9 +1,9 @@
-// Atomic operations on counters by many threads, one kernel for each way in which threads share counters.
+// Atomic operations on counters by many threads, with one kernel for each way in which threads share counters.
 //
-//   counters THREADS       as a logarithm
+//   counters THREADS       binary logarithm of the number of threads
 //
-// Each thread adds 1 to ROUNDS counters. For `filled` kernels the host has set the counters to 0, for `stored` kernels another kernel has, so
-// that what these load is communicated.
+// Each thread adds 1 to ROUNDS counters. For `filled` kernels, the host has set the counters to 0; for `stored` kernels, another kernel has,
+// so that the values that these load are communicated.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,12 +1,12 @@
-// Launches that pass memory on, for what is added up in situ: everything that it adds up is known beforehand.
+// Launches that pass memory on, to test in-situ aggregates, all of which are known in advance.
 //
-//   exchange WORDS TILE ROUNDS LAUNCHES       the first two as logarithms: memory of 2^WORDS words, 2^TILE for each CTA
+//   exchange WORDS TILE ROUNDS LAUNCHES       the first two are logarithms: memory of 2^WORDS words, 2^TILE per CTA
 //
-// In each round of a launch a CTA makes four accesses of 4 bytes for each word of its tile: it stores the word, and loads the word
-// of a table that only the host writes, the word a little further on than its own in what the launch before stored, and a word of
-// another tile of that, which lies where a permutation says. The first three are coalesced, and the last one is scattered.
+// In each round of a launch, a CTA makes four accesses of 4 bytes for each word of its tile: it stores the word, and loads a word
+// of a table that only the host writes, a word that the previous launch stored a little further on than its own, and a word of
+// another tile from the previous launch, at the place that a permutation gives. The first three are coalesced, the last is scattered.
 //
-// So a launch makes 4 * 2^WORDS * ROUNDS accesses. `superstep-bench in-situ` has the other formulas (tools/bench/src/in_situ.rs).
+// A launch thus makes 4 * 2^WORDS * ROUNDS accesses. `superstep-bench in-situ` has the other formulas (tools/bench/src/in_situ.rs).
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 
 static const unsigned THREADS = 256;
 
-// A permutation of the numbers of `bits` bits.
+// A permutation of the numbers with `bits` bits.
 __host__ __device__ inline unsigned scramble(unsigned i, unsigned bits, unsigned round) {
   const unsigned mask = (1u << bits) - 1, half = (bits + 1) / 2;
   i = (i + round * 0x9e3779b1u) & mask;
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   const unsigned of_table = sum(words);
   unsigned expected = of_table;
   for (int launch = 0; launch < launches && !failed; ++launch) {
-    // Neither a CTA itself nor the next one, which it shares words with anyway.
+    // Neither the CTA itself nor the next one, with which it shares words anyway.
     const unsigned hop = 2 + launch % (ctas - 3);
     exchange<<<ctas, THREADS>>>(memory[launch % 2], table, memory[1 - launch % 2], tile, (1u << tile) / 8, hop, rounds);
     check(cudaGetLastError(), "launch of exchange");

@@ -1,10 +1,10 @@
-// Kernels that do nothing but access memory, one for each pattern that a capture has to cope with.
+// Kernels that only access memory, one for each pattern that a capture has to handle.
 //
 //   patterns PATTERN ROUNDS LAUNCHES [UNTIL_SECONDS]
 //
 // PATTERN: coalesced, strided, broadcast, scattered, atomic, all; or dma: copies from the device into page-locked memory.
-// With UNTIL_SECONDS, launches go on until so much time has passed. One line of JSON for each pattern says how many accesses
-// the kernels made, and how long they took by the device's clock, all launches together.
+// With UNTIL_SECONDS, launches continue until that time has passed. One line of JSON per pattern says how many accesses
+// the kernels of all launches made, and how long they took by the device's clock.
 
 #include <chrono>
 #include <cstdio>
@@ -13,11 +13,11 @@
 
 static const unsigned CTAS = 132 * 8, THREADS = 256, STRIDE = 8;
 static const unsigned ELEMENTS = 1u << 24;
-static const unsigned PER_ROUND = 8; // accesses of a thread
+static const unsigned PER_ROUND = 8; // accesses per thread
 
 __device__ __forceinline__ unsigned thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
-// Full loads are kept from being thrown away by a store that never happens.
+// A store that never happens keeps the compiler from removing the loads.
 __device__ __forceinline__ void keep(unsigned *out, unsigned sum) {
   if (sum == 0xdeadbeefu) *out = sum;
 }
@@ -97,7 +97,7 @@ template <class Launch> static void measure(const char *name, unsigned rounds, i
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "cudaEventCreate");
   check(cudaEventCreate(&end), "cudaEventCreate");
-  if (until > 0) { // the first launch pays for everything that is made on demand
+  if (until > 0) { // the first launch pays for all lazy initialisation
     launch(1);
     check(cudaDeviceSynchronize(), name);
   }

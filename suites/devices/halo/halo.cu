@@ -1,12 +1,12 @@
-// Hotspot 2D of the suite `thesis` on a grid that is cut between two CTA rows, each part on a device of its own: what the CTAs at the
-// cut load of the other part goes from device to device. With fewer devices the parts share one.
+// Hotspot 2D of the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data of the other part
+// that the CTAs at the cut load go from device to device. If there are fewer devices, the parts share one.
 //
 // Ways, separated by commas:
-//   peer       kernels load the other device's rows where they are
+//   peer       kernels load the other device's rows from its memory
 //   copies     the host copies the rows at the cut to the other device after each launch
 //   managed    both devices use the same managed memory
-//   processes  as `peer`, with a process for each part and CUDA's handles between them; a process that has called CUDA cannot fork,
-//              so it is the first one
+//   processes  like `peer`, with a process for each part and CUDA's handles between them; must be the first way, since a process
+//              that has called CUDA cannot fork
 //
 // Arguments: ways parts rows columns launches pyramid. Each launch advances `pyramid` time steps.
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 #include <cuda_runtime.h>
 
-// Products and sums are rounded one by one, on the host and on the device: both then compute the same numbers.
+// Products and sums are rounded separately, so that host and device compute the same numbers.
 #pragma clang fp contract(off)
 
 #define CHECK(holds, ...)                                                                                                        \
@@ -64,7 +64,7 @@ __global__ void hotspot(const float *upper, const float *lower, int cut, const f
         heat[ty][tx] = power[cell];
     }
     __syncthreads();
-    // At the border of the grid a cell stands in for its missing neighbour: no heat flows out there.
+    // At the border of the grid, a cell replaces its missing neighbour: no heat flows out there.
     const int north = row > 0 ? ty - 1 : ty, south = row < rows - 1 ? ty + 1 : ty;
     const int west = column > 0 ? tx - 1 : tx, east = column < columns - 1 ? tx + 1 : tx;
     bool done = false;
@@ -86,10 +86,10 @@ struct Grid {
     int useful() const { return kTile - 2 * pyramid; }
     int ctas(int cells) const { return (cells + useful() - 1) / useful(); }
     size_t cells() const { return static_cast<size_t>(rows) * columns; }
-    // The grid's row of a part's first CTA, as the analysis cuts it.
+    // Row of a part's first CTA in the grid, as the analysis cuts it.
     int firstCta(int part) const { return (part * ctas(rows) + parts - 1) / parts; }
     int firstRow(int part) const { return part < parts ? firstCta(part) * useful() : rows; }
-    // What the CTAs along the cut load of the other part in a launch, both sides together.
+    // Bytes that the CTAs on both sides of the cut load from the other part in a launch.
     long crossing() const {
         long width = 0;
         for (int cta = 0; cta < ctas(columns); ++cta) {
@@ -100,8 +100,8 @@ struct Grid {
     }
 };
 
-// What a device has: two arrays for temperatures, in one allocation, of which it computes its own rows. Nothing uses default streams, so
-// a trace is the same on one device as on two.
+// State of a device: two arrays of temperatures in one allocation, of which it computes its own rows. Nothing uses default streams, so a
+// trace is the same on one device as on two.
 struct Part {
     int device;
     cudaStream_t stream;
@@ -115,7 +115,7 @@ int deviceOf(int part) {
     return part % devices;
 }
 
-// Copies take a detour over the host where a device cannot access the other's memory.
+// Copies go through the host if a device cannot access the other's memory.
 void allowPeer(int from, int to, bool needed) {
     if (from == to) return;
     int can = 0;
@@ -127,7 +127,7 @@ void allowPeer(int from, int to, bool needed) {
     cudaGetLastError();
 }
 
-// `shared`: memory that all parts use; otherwise the part gets its own.
+// `shared`: memory that all parts use; if null, the part allocates its own.
 Part make(const Grid &grid, int number, const std::vector<float> &temperature, const std::vector<float> &power, float *shared) {
     Part part = {deviceOf(number), nullptr, nullptr, shared, nullptr};
     const size_t bytes = grid.cells() * sizeof(float);
@@ -144,7 +144,7 @@ Part make(const Grid &grid, int number, const std::vector<float> &temperature, c
     return part;
 }
 
-// `other`: where the other part's temperatures are to be read; its own at first, since each part begins with all of them.
+// `other`: where to read the other part's temperatures; its own array at first, since each part begins with all temperatures.
 void launch(const Grid &grid, int number, const Part &part, const float *other, int launch) {
     const size_t from = launch % 2 * grid.cells(), to = grid.cells() - from;
     const float *own = part.temperature + from;
@@ -157,7 +157,7 @@ void launch(const Grid &grid, int number, const Part &part, const float *other, 
     CUDA(cudaGetLastError());
 }
 
-// The part's rows, when all launches are done.
+// Returns the part's rows after all launches.
 void collect(const Grid &grid, int number, const Part &part, float *result) {
     const size_t first = static_cast<size_t>(grid.firstRow(number)) * grid.columns;
     const size_t end = static_cast<size_t>(grid.firstRow(number + 1)) * grid.columns;
@@ -177,7 +177,7 @@ void destroy(const Part &part, bool shared) {
 
 enum class Way { Peer, Copies, Managed };
 
-// Answers the bytes that went, or may have gone, from device to device.
+// Returns the bytes that went, or may have gone, from device to device.
 long inOneProcess(const Grid &grid, Way way, const std::vector<float> &temperature, const std::vector<float> &power, float *result) {
     float *shared = nullptr;
     if (way == Way::Managed) {
@@ -195,7 +195,7 @@ long inOneProcess(const Grid &grid, Way way, const std::vector<float> &temperatu
     const size_t halo = static_cast<size_t>(grid.pyramid) * grid.columns;
     long copied = 0;
     for (int number = 0; number < grid.launches; ++number) {
-        // What the others read of a part, and wrote into it, in the launch before.
+        // Waits for the other parts' reads and writes of this part in the previous launch.
         for (const Part &part : parts) {
             CUDA(cudaSetDevice(part.device));
             for (const Part &other : parts)
@@ -220,7 +220,7 @@ long inOneProcess(const Grid &grid, Way way, const std::vector<float> &temperatu
     return way == Way::Copies ? copied : (grid.launches - 1) * grid.crossing();
 }
 
-// Sends the other process something, and gets the same of it: neither goes on before both are here.
+// Exchanges values with the other process; neither continues before both have arrived.
 template <typename Message> Message exchange(const int pipes[2], const Message &own) {
     Message other;
     CHECK(write(pipes[1], &own, sizeof own) == sizeof own, "the other process is gone");
@@ -284,7 +284,7 @@ int number(const char *text, const char *name, long low, long high) {
     return static_cast<int>(value);
 }
 
-// SplitMix64: the same sequence on every machine. From `low` up to `high`.
+// SplitMix64, which yields the same sequence on every machine, from `low` up to `high`.
 float random(uint64_t &state, float low, float high) {
     uint64_t mixed = state += 0x9e3779b97f4a7c15ULL;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -1,6 +1,6 @@
-// Launches after main: by a thread's and the main thread's thread_local variables, a handler of atexit, and a static variable. Each adds to
-// what the ones before it left, so the sums show that all of them ran, and in which order. To a handler and a global variable that were
-// there before the first call of CUDA, CUDA is gone.
+// Launches after main: by thread_local variables of a thread and of the main thread, an atexit handler, and a static variable. Each adds
+// to the results of those before it, so the sums show that all of them ran, and in which order. CUDA calls fail in a handler and a
+// global variable that existed before the first CUDA call.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>

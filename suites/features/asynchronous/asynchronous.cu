@@ -1,4 +1,4 @@
-// libcu++ and cooperative groups: barriers and pipelines in shared memory, asynchronous copies, atomics of every order, latches.
+// libcu++ and cooperative groups: barriers and pipelines in shared memory, asynchronous copies, atomics of every memory order, latches.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -14,7 +14,7 @@ namespace cg = cooperative_groups;
 using barrier = cuda::barrier<cuda::thread_scope_block>;
 constexpr int threads = 128, stages = 2, tiles = 8;
 
-// The first half of the threads produces, the second half consumes: two barriers, in turns.
+// The first half of the threads produces and the second half consumes, with two alternating barriers.
 __global__ void hand_over(const int *in, int *out) {
     __shared__ int buffer[threads / 2];
     __shared__ alignas(barrier) char storage[2][sizeof(barrier)];
@@ -45,7 +45,7 @@ __global__ void hand_over(const int *in, int *out) {
     }
 }
 
-// Tiles come by asynchronous copies that a barrier counts.
+// Asynchronous copies, which a barrier counts, fetch the tiles.
 __global__ void copy_by_barrier(const int *in, int *out) {
     __shared__ alignas(16) int tile[threads * 4];
     __shared__ barrier bar;
@@ -80,7 +80,7 @@ __global__ void copy_by_pipeline(const int *in, int *out) {
         sum += buffer[used % stages][(threadIdx.x * 5) % threads];
         pipeline.consumer_release();
     }
-    // A pipeline of the thread's own.
+    // A pipeline of a single thread.
     auto own = cuda::make_pipeline();
     own.producer_acquire();
     cuda::memcpy_async(&buffer[0][threadIdx.x], in + threadIdx.x, sizeof(int), own);
@@ -131,7 +131,7 @@ __global__ void atomics(Shared *shared, int *out) {
     if (t == 0) new (latch) cuda::latch<cuda::thread_scope_block>(threads);
     __syncthreads();
     latch->arrive_and_wait();
-    // One thread waits for another one of its CTA.
+    // One thread waits for another in its CTA.
     if (t == 5) shared->count.store(-1, cuda::std::memory_order_release);
     if (t == 70) {
         while (shared->count.load(cuda::std::memory_order_acquire) != -1) {}

@@ -1,5 +1,5 @@
-// Launches from the device: children and their children, in the order in which a CTA asks for them, with arguments of every size, copies and
-// memory in the same order.
+// Device-side launches: children and their children, in the order in which a CTA requests them, with arguments of every size, and copies and
+// allocations in the same order.
 #include <cstdio>
 #include <cuda_runtime.h>
 static bool failed = false;
@@ -21,7 +21,7 @@ __global__ void scale(char first, int *data, Scale scale, float4 more, double la
     data[threadIdx.x] = own[blockDim.x - 1 - threadIdx.x];
 }
 
-// Two children one after the other, each for the part of its CTA.
+// Two successive children, each for the CTA's part.
 __global__ void parent(int *data) {
     if (threadIdx.x != 0) return;
     int *part = data + blockIdx.x * threads;
@@ -31,7 +31,7 @@ __global__ void parent(int *data) {
     scale<<<1, threads, threads * sizeof(int)>>>(-1, part, by, make_float4(9, 9, 0, 9), 1.0);
 }
 
-// Each half is cut again until it is short.
+// Splits each half again until it is short.
 __global__ void halve(int *data, int count, int depth) {
     if (threadIdx.x == 0 && count > threads) {
         cudaStream_t stream;
@@ -46,7 +46,7 @@ __global__ void halve(int *data, int count, int depth) {
 
 struct Line { int *values; int count; };
 __global__ void fill(Line *lines, int line) { lines[line].values[threadIdx.x] = line * 100 + threadIdx.x; }
-// Memory from the device's heap for each line, filled by children and then copied.
+// Memory from the device heap for each line, which children fill and then copy.
 __global__ void lines(Line *lines, int *out) {
     Line &line = lines[threadIdx.x];
     line.count = 10 + threadIdx.x;

@@ -1,9 +1,9 @@
-// Tables that are const. Of what a thread reads, 5 loads are of global memory; it stores once. 4 CTAs of 64 threads.
+// Constant tables. Each thread makes 5 loads from global memory and one store. 4 CTAs of 64 threads.
 #include <cstdio>
 
 constexpr int kThreads = 64, kCtas = 4, kCount = kThreads * kCtas, kWords = 32768;
 
-// 128 KiB: twice what constant memory holds.
+// 128 KiB, twice the size of constant memory.
 struct Table {
     int words[kWords];
     constexpr Table() : words() {

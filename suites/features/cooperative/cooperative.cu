@@ -1,5 +1,5 @@
 // Cooperative launches: CTAs that wait for each other at the barrier of the grid, in a loop, with warp operations and shared memory,
-// with early arrival, from a launch with attributes; a grid that is too large; and what an index that wraps at 32 bits leads to.
+// with early arrival, from a launch with attributes; a grid that is too large; and an index that wraps at 32 bits.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <climits>
@@ -16,7 +16,7 @@ static void expect(bool holds, const char *what, int line) {
 
 constexpr int ctas = 24, threads = 96, n = ctas * threads;
 
-// Each round, every thread takes what the thread opposite in the grid had in the round before.
+// In each round, every thread takes the value of the opposite thread in the grid from the previous round.
 __global__ void swap(unsigned *a, unsigned *b, int rounds) {
     cg::grid_group grid = cg::this_grid();
     for (int round = 0; round < rounds; round++) {
@@ -26,7 +26,7 @@ __global__ void swap(unsigned *a, unsigned *b, int rounds) {
     }
 }
 
-// A sum over the grid, in shared memory and by warps; the first CTA adds up what the others left.
+// A sum over the grid, in shared memory and by warps; the first CTA adds the other CTAs' sums.
 __global__ void sum(const unsigned *in, unsigned *parts, unsigned *out) {
     __shared__ unsigned warps[threads / 32];
     cg::grid_group grid = cg::this_grid();
@@ -48,7 +48,7 @@ __global__ void sum(const unsigned *in, unsigned *parts, unsigned *out) {
     }
 }
 
-// Arrives, works on its own, and only then waits; dynamic shared memory keeps its content.
+// Arrives, works, and only then waits; dynamic shared memory keeps its contents.
 __global__ void arrive(unsigned *data, unsigned *out) {
     extern __shared__ unsigned own[];
     cg::grid_group grid = cg::this_grid();
@@ -60,7 +60,7 @@ __global__ void arrive(unsigned *data, unsigned *out) {
     out[grid.thread_rank()] = data[(grid.thread_rank() + threads) % n] + own[threadIdx.x];
 }
 
-// An unsigned index that went below 0: a GPU's shared addresses have 32 bits. Divisions that x86 would answer with a signal.
+// An unsigned index that wraps below 0, since a GPU's shared addresses have 32 bits. Divisions that raise a signal on x86.
 __global__ void wrap(const unsigned *start, unsigned *out, unsigned *ignored) {
     __shared__ unsigned lower[threads + 32];
     unsigned *upper = lower + 32;
@@ -70,7 +70,7 @@ __global__ void wrap(const unsigned *start, unsigned *out, unsigned *ignored) {
     unsigned index = start[0] + threadIdx.x % 32 - 32;
     int zero = start[1], least = zero + INT_MIN, minus_one = zero - 1;
     out[threadIdx.x] = upper[index];
-    // What comes out is open; the launch goes on.
+    // The result is undefined, but the launch continues.
     ignored[threadIdx.x % ctas] = threadIdx.x / start[0] + least / minus_one;
 }
 

@@ -1,6 +1,6 @@
-// CUB's device-wide algorithms, each against the host's own result. CUB names its kernels after the list of architectures that the
-// file is compiled for, and drops the error when the image holds none of that name: then nothing is computed, and only the results
-// show it.
+// CUB's device-wide algorithms, compared with the host's results. CUB names its kernels after the list of architectures for which
+// the file is compiled, and ignores the error if the image has no kernel of that name: then nothing is computed, which only the
+// results show.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -36,7 +36,7 @@ struct Array {
     }
 };
 
-// An algorithm is called twice: first for the size of its temporary memory, then to run.
+// Each algorithm is called twice: first to get the size of its temporary memory, then to run.
 template <typename Algorithm>
 static void run(Algorithm algorithm) {
     size_t bytes = 0;
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
     even.resize(n);
     expect("select", chosen.host(), even);
 
-    // Groups of three with the same key, of which the first stays.
+    // Groups of three with the same key, of which the first is kept.
     std::vector<unsigned> keys(n), first_keys(n), first_values(n);
     for (int i = 0; i < n; ++i) keys[i] = i / 3;
     for (int i = 0; i < n; i += 3) first_keys[i / 3] = i / 3, first_values[i / 3] = values[i];

@@ -1,5 +1,5 @@
 // Devices and their memory: the current device of each host thread, copies between peers, memory pools, managed memory with advice and
-// prefetches, host functions and callbacks. Runs on any number of devices; with one, that is its own peer.
+// prefetches, host functions and callbacks. Runs on any number of devices; a single device is its own peer.
 #include <cstdio>
 #include <cstring>
 #include <cuda_runtime.h>

@@ -23,7 +23,7 @@ __global__ void scale(int *data) { data[blockIdx.x * blockDim.x + threadIdx.x] *
 static int called = 0;
 static void CUDART_CB count(void *by) { called += *(int *)by; }
 
-// Two chains between a common beginning and end, with a copy, a memset, a host function and memory of the graph's own.
+// Two chains between a common start and end, with a copy, a memset, a host function and memory that the graph owns.
 static void captured(cudaStream_t main, cudaStream_t side, int *a, int *b, int *host) {
     cudaEvent_t fork, join;
     cudaGraph_t graph;
@@ -119,7 +119,7 @@ static void nodes(cudaStream_t stream, int *a, int *host) {
     WORKS(cudaGraphLaunch(instance, stream));
     WORKS(cudaStreamSynchronize(stream));
     EXPECT(host[0] == 71 * 4 && host[n - 1] == 71 * 4 && called == 1);
-    // One node of the instance does something else from now on; a clone keeps what it had.
+    // Changes one node of the instance; a clone keeps the original work.
     WORKS(cudaGraphClone(&clone, graph));
     WORKS(cudaGraphNodeFindInClone(&found, first, clone));
     p = of_step(arguments);
@@ -131,7 +131,7 @@ static void nodes(cudaStream_t stream, int *a, int *host) {
     WORKS(cudaGraphLaunch(of_clone, stream));
     WORKS(cudaStreamSynchronize(stream));
     EXPECT(host[5] == 71 * 4);
-    // The whole instance takes over what another graph of the same form does.
+    // Updates the whole instance from another graph of the same shape.
     WORKS(cudaGraphKernelNodeSetParams(found, &p));
     cudaGraphExecUpdateResultInfo info;
     WORKS(cudaGraphExecUpdate(of_clone, clone, &info));

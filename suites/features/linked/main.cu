@@ -1,4 +1,4 @@
-// Kernels whose device functions and variables lie in other units.
+// Kernels whose device functions and variables are in other units.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -1,7 +1,7 @@
 // A device function that other units call with pointers into either space.
 #include "linked.h"
 
-// Static, and of the same name as another unit's.
+// Static, with the same name as another unit's function.
 static __device__ __noinline__ int place(int i) { return i; }
 
 __device__ __noinline__ void copy(float *to, const float *from) {

@@ -4,7 +4,7 @@
 __device__ unsigned long long visits = 1;
 __constant__ float weights[4];
 
-// Static, so that the device's names of these must tell them from those of main.cu.
+// Static, so their device names must differ from those in main.cu.
 static __device__ float offset = 0.5f;
 static __device__ __noinline__ int place(int i) { return row - 1 - i; }
 

@@ -1,4 +1,4 @@
-// Decoupled look-back, as scans of libraries have it, and a lock. What a CTA finds while it waits decides what it does next.
+// Decoupled look-back, as in the scans of libraries, and a lock. A CTA's next step depends on the values that it polls.
 #include <cstdio>
 #include <vector>
 #include <cuda_runtime.h>

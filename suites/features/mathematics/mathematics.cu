@@ -1,4 +1,4 @@
-// Mathematics of the CUDA library against the host's, over the whole range of arguments.
+// Compares CUDA's mathematical functions with the host's, over the whole range of arguments.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ __global__ void evaluate(const double *x, double *results, float *single, unsign
   single[2 * i + 1] = powf(fabsf((float)v) + 0.5f, 0.25f);
   bits[i] = __funnelshift_l(i, i * 77u, 5) + __brev(i) + __byte_perm(i, i * 3, 0x3012) + __umulhi(i * 70001u, i * 90001u) +
             __popc(i) + __clz(i);
-  // By more bits than there are, which C++ leaves open and the GPU does not.
+  // Shifts by more bits than the type has, which C++ leaves undefined and the GPU does not.
   unsigned amount = (unsigned)i % 70;
   bits[i] += (i * 77u << amount) ^ (i * 70001u >> amount) ^ (unsigned)(-i >> amount) ^ (unsigned)(i * 7000100001ull << amount >> 16);
 }

@@ -1,5 +1,5 @@
-// Matrices of tensor cores: nvcuda::wmma over types, shapes, layouts and strides, and the PTX instructions beneath it. All numbers are
-// small integers, so that sums are the same in any order.
+// Matrices of tensor cores: nvcuda::wmma with all types, shapes, layouts and strides, and the PTX instructions below it. All numbers
+// are small integers, so that sums are the same in any order.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -45,21 +45,21 @@ template <class T> static T number(int value) { return (T)(float)value; }
 
 constexpr int rows_of_tiles = 2, columns_of_tiles = 2, deep_tiles = 3;
 
-// What the fragments of A and B are declared with, where memory holds something else.
+// Element type of the fragments of A and B, where it differs from the type in memory.
 template <class T> struct in_fragments { using type = T; };
 template <> struct in_fragments<float> { using type = wmma::precision::tf32; };
 
 template <bool is_row> struct layout { using type = wmma::row_major; };
 template <> struct layout<false> { using type = wmma::col_major; };
 
-// A matrix in memory: rows, or columns, with a stride.
+// A matrix in memory, in rows or columns with a stride.
 template <class T, bool is_row> struct matrix {
   T *data;
   int stride;
   __host__ __device__ T *at(int row, int column) const { return data + (is_row ? row * stride + column : column * stride + row); }
 };
 
-// Each CTA, a warp, computes a tile of D = A B + C.
+// Each CTA is a warp that computes a tile of D = A B + C.
 template <int M, int N, int K, class In, class Sum, bool a_row, bool b_row, bool d_row>
 __global__ void product(matrix<In, a_row> a, matrix<In, b_row> b, matrix<Sum, true> c, matrix<Sum, d_row> d) {
   using T = typename in_fragments<In>::type;
@@ -77,7 +77,7 @@ __global__ void product(matrix<In, a_row> a, matrix<In, b_row> b, matrix<Sum, tr
   wmma::store_matrix_sync(d.at(row, column), sum, d.stride, d_row ? wmma::mem_row_major : wmma::mem_col_major);
 }
 
-// The same through shared memory, which a generic pointer leads to.
+// The same through a generic pointer to shared memory.
 __global__ void through_shared(const half *a, const half *b, float *d, bool from_shared) {
   __shared__ alignas(32) half tiles[2][256];
   __shared__ alignas(32) float out[256];
@@ -150,7 +150,7 @@ static void check_product(const char *name, int least, int below) {
   cudaFree(a.data), cudaFree(b.data), cudaFree(c.data), cudaFree(d.data);
 }
 
-// What one launch stores is a factor of the next, for other CTAs.
+// Results of one launch are a factor in the next, for other CTAs.
 static void check_chain() {
   constexpr int size = 48;
   std::vector<half> values(size * size);

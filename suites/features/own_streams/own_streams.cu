@@ -1,5 +1,5 @@
-// nvcc --default-stream per-thread: stream 0 is the calling host thread's own. It is none of the other threads' and not the legacy one,
-// and can be captured, also by an event into the capture of another thread.
+// nvcc --default-stream per-thread: stream 0 is the calling host thread's own stream. It differs from the other threads' and from the
+// legacy stream, and can be captured, also through an event into the capture of another thread.
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>
@@ -74,7 +74,7 @@ int main() {
     add<<<1, threads, 0, cudaStreamLegacy>>>(part(0), 10);
     add<<<1, threads, 0, cudaStreamPerThread>>>(part(1), 10);
 
-    // A capture in this thread's stream, of which another thread's becomes a part; a third thread's does not.
+    // A capture in this thread's stream, which another thread's stream joins; a third thread's does not.
     cudaGraph_t graph;
     cudaEvent_t fork, join;
     CHECK(cudaEventCreate(&fork));
@@ -110,7 +110,7 @@ int main() {
     CHECK(cudaGraphInstantiate(&instance, graph, 0));
     for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch(instance, 0));
 
-    // A copy in this thread's stream waits for all of that.
+    // A copy in this thread's stream waits for all previous work.
     int found[parts * threads];
     CHECK(cudaMemcpy(found, data, sizeof found, cudaMemcpyDeviceToHost));
     const int expected[parts] = {3 * 1 + 10 + 2 * 100, 3 * 2 + 10 + 2 * 100, 1000, 1};

@@ -1,4 +1,4 @@
-// Pointers of all address spaces through calls, structs, tables and choices that only the run decides; two streams.
+// Pointers to all address spaces through calls, structs, tables and choices at run time; two streams.
 #include <cassert>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +16,7 @@ struct View {
   char tag[20];
 };
 
-// One function called with opposite spaces (thesis, figure 5.6).
+// A function called with swapped spaces (thesis, figure 5.6).
 __device__ __noinline__ void copy(int *to, const int *from) { *to = *from; }
 
 __device__ __noinline__ int deep(const int *p, int depth) { return depth ? *p + deep(p + 1, depth - 1) : 0; }
@@ -40,7 +40,7 @@ __global__ void gather(View view, int *out, int length, int choose) {
   copy(&out[i], &cache[(t + 1) % threads]);
   __syncthreads();
 
-  // A phi of two spaces (figure 5.5): which it is depends on the data.
+  // A phi of two spaces (figure 5.5), which depends on the data.
   int *either = (i + choose) % 3 ? &cache[t] : &out[i];
   if ((i + choose) % 5 == 0) either = &own[i % 4];
   *either += scale[i % 4];

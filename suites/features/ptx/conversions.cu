@@ -16,18 +16,18 @@ static double integral(int mode, double value) {
         return std::nearbyint(v);
     });
 }
-// What is no number becomes 0, what is out of range the nearest bound.
+// NaN becomes 0; values out of range become the nearest bound.
 static uint64_t bounded(int mode, double value, wide least, wide most) {
     if (value != value) return 0;
     const double whole = integral(mode, value);
     if (whole <= (double)least) return (uint64_t)least;
     return whole >= (double)most ? (uint64_t)most : (uint64_t)(wide)whole;
 }
-// From double precision or to 64 bits, what is no number gives the highest bit.
+// From double precision or to 64 bits, NaN sets the highest bit.
 static uint64_t bounded_wide(int mode, double value, wide least, wide most) {
     return value != value ? (uint64_t)(least ? most : most >> 1) + 1 : bounded(mode, value, least, most);
 }
-// An integer as a number that rounds to fewer bits as the integer does.
+// An integer as a double that rounds to fewer bits like the integer.
 static double odd(wide value) {
     wide magnitude = value < 0 ? -value : value, kept = magnitude;
     int shift = 0;
@@ -35,7 +35,7 @@ static double odd(wide value) {
     if (kept << shift != magnitude) kept |= 1;
     return std::ldexp((double)kept, shift) * (value < 0 ? -1 : 1);
 }
-// Numbers of 8 bits, of which the largest takes what is beyond it.
+// 8-bit numbers; larger values saturate.
 static uint32_t small(int mantissa_bits, int least_exponent, double largest, uint32_t largest_bits, double value) {
     if (value != value) return 0x7f;
     const uint32_t sign = std::signbit(value) ? 0x80 : 0;

@@ -11,7 +11,7 @@ struct Format {
 };
 constexpr Format half_format{11, -14, 10, 65504.0}, brain_format{8, -126, 7, 0x1.fep127};
 
-// In the rounding mode that is set. Numbers beyond the largest become infinite where the mode says so.
+// Uses the current rounding mode, which also decides whether overflow yields infinity.
 inline double round_to(const Format &format, double value) {
     if (value == 0 || value != value || std::isinf(value)) return value;
     const int mode = fegetround();

@@ -1,4 +1,4 @@
-// Integers and bits, each instruction against its definition.
+// Integers and bits: compares each instruction with its definition.
 #include "ptx.h"
 #include <climits>
 

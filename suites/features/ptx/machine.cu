@@ -112,7 +112,7 @@ __global__ void barriers(const uint32_t *in, uint32_t *out) {
     __syncthreads();
     uint32_t waited = 0;
     for (uint32_t phase = 0; phase < 3; phase++) {
-        // One half of the threads produces, the other one waits.
+        // Half of the threads produce, the others wait.
         if (t < 32) {
             uint64_t token;
             buffer[t] = 100 * phase + t;
@@ -125,7 +125,7 @@ __global__ void barriers(const uint32_t *in, uint32_t *out) {
     }
     waited = t < 32 ? 0 : waited;
     atomicAdd(out, waited);
-    // Copies: 16 bytes for each of four threads, of which the last reads 4 only.
+    // Copies 16 bytes for each of four threads; the last reads only 4.
     buffer[t] = 1;
     __syncthreads();
     if (t < 4) {
@@ -204,7 +204,7 @@ bool machine() {
             (base + 5) * 6 + 1, (lane ? (t - 1) * 6 + 1 : t * 6), (lane < 30 ? (t + 2) * 6 + 1 : t * 6), (t ^ 3) * 6 + 1,
             (t - t % 8 + 1) * 6 + 1, 0xfffffc00, 1, 0x11111111u << t % 4, 7, (base * 32 + 496), base - 40, lane == 0, 8, 1};
         for (int row = 0; row < 14; row++) {
-            // lanes that match all: none do, and 0 is given
+            // the values of the lanes differ, so the result is 0
             good &= expect("warp", host.warp[row][t], rows[row]);
         }
     }

@@ -1,5 +1,5 @@
-// Inline PTX: each instruction on the same operands, against a model on the host. A hash of all results of a group is printed, so that
-// two machines can be compared; instructions that the manual calls approximate are not part of it.
+// Inline PTX: compares each instruction with a model on the host. Prints a hash of the results of each group, so that machines can be
+// compared; it excludes instructions that the manual calls approximate.
 #include "ptx.h"
 #include <vector>
 
@@ -15,7 +15,7 @@ static uint64_t random_bits() {
     return state ^= state << 17;
 }
 
-// A third of the words are such that something happens at them.
+// A third of the words are special values.
 static uint32_t word() {
     static const uint32_t special[] = {0, 1, 2, 0xffffffff, 0x80000000, 0x7fffffff, 31, 32, 33, 0x3f800000, 0xbf800000, 0x7f800000,
                                        0xff800000, 0x7fc00000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0x3f000000,
@@ -25,7 +25,7 @@ static uint32_t word() {
     const uint64_t choice = random_bits();
     if (choice % 3 == 0) return special[choice / 3 % (sizeof special / sizeof *special)];
     if (choice % 3 == 1) return (uint32_t)(choice >> 40) & 255;
-    // Floating-point numbers whose exponents are near to each other.
+    // Floating-point numbers with similar exponents.
     if (choice >> 8 & 1) return (uint32_t)(choice >> 32 & 0x807fffff) | (uint32_t)(110 + (choice >> 10) % 36) << 23;
     return (uint32_t)(choice >> 32);
 }

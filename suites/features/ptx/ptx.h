@@ -1,5 +1,5 @@
-// Operands of all instructions, and how a list of tests is used twice: by the device, which runs the instruction, and by the host,
-// which computes what it should give.
+// Operands of all instructions. Each list of tests is used twice: by the device, which runs the instruction, and by the host, which
+// computes the expected result.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -21,7 +21,7 @@ __host__ __device__ inline To bits(From from) {
     return to;
 }
 
-// How results are compared: NaNs of a type are all the same.
+// Compares results; all NaNs of a type are equal.
 enum Kind { INTEGER, SINGLE, DOUBLE, HALVES, BFLOATS, ROUGH };
 
 struct Group {
@@ -48,7 +48,7 @@ inline bool same(Kind kind, uint64_t found, uint64_t expected) {
     return a == b || (a != a && b != b) || std::fabs(a - b) <= 1e-3 * std::fabs(b) + 1e-5;
 }
 
-// One instruction: what the device found for each tuple, against what it should have.
+// Compares the device's results of one instruction with the expected ones, for each tuple.
 template <typename Model>
 void check(Group &group, const char *name, Kind kind, const uint64_t *found, const In *in, Model model) {
     int wrong = 0;
@@ -64,7 +64,7 @@ void check(Group &group, const char *name, Kind kind, const uint64_t *found, con
     group.wrong += wrong > 0;
 }
 
-// Runs a kernel that writes `count` results for each tuple, all of an instruction together.
+// Runs a kernel that writes `count` results per tuple, grouped by instruction.
 uint64_t *run(void (*kernel)(const In *, uint64_t *), int count);
 extern const In *host_operands;
 

@@ -1,5 +1,5 @@
-// What programs ask the runtime: errors by thread, sticky or not, events, pinned, mapped and managed memory, attributes, occupancy,
-// stream-ordered memory and host functions; and memory that a kernel allocates before any other kernel ran.
+// Queries of the runtime: errors by thread, sticky or not, events, pinned, mapped and managed memory, attributes, occupancy,
+// stream-ordered memory and host functions; and memory that a kernel allocates before any other kernel has run.
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -26,7 +26,7 @@ __global__ void grow(int **place, int n) {
 }
 __global__ void shrink(int **place, int *out) { out[threadIdx.x] = place[threadIdx.x][0]; free(place[threadIdx.x]); }
 int main() {
-    // Errors of calls stay until they are asked for, each host thread has its own.
+    // Errors of calls remain until they are queried; each host thread has its own.
     EXPECT(cudaGetLastError() == cudaSuccess);
     EXPECT(cudaMalloc((void **)nullptr, 4) == cudaErrorInvalidValue);
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidValue);
@@ -56,7 +56,7 @@ int main() {
     EXPECT(cudaEventRecord(late) == cudaSuccess);
     EXPECT(cudaEventSynchronize(late) == cudaSuccess && cudaEventQuery(late) == cudaSuccess);
     EXPECT(cudaEventElapsedTime(&ms, early, late) == cudaSuccess && ms > 0 && ms < 60000);
-    // Host memory that kernels reach.
+    // Host memory that kernels can access.
     int *pinned = nullptr, *view = nullptr;
     EXPECT(cudaHostAlloc(&pinned, 256 * sizeof(int), cudaHostAllocMapped) == cudaSuccess);
     memset(pinned, 0, 256 * sizeof(int));
@@ -103,7 +103,7 @@ int main() {
     EXPECT(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize) == cudaSuccess && limit > 0);
     EXPECT(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 32 << 20) == cudaSuccess);
     EXPECT(!strcmp(cudaGetErrorName(cudaErrorInvalidValue), "cudaErrorInvalidValue"));
-    // The device's heap.
+    // The device heap.
     int **places, *out, host[32];
     EXPECT(cudaMalloc(&places, 32 * sizeof(int *)) == cudaSuccess && cudaMalloc(&out, 32 * sizeof(int)) == cudaSuccess);
     grow<<<1, 32>>>(places, 1000);

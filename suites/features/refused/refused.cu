@@ -1,4 +1,4 @@
-// Launches that CUDA refuses, by each of the interfaces that programs use: nothing runs, the program gets the error and goes on.
+// Launches that CUDA refuses, through each interface that programs use: nothing runs, and the program receives the error and continues.
 #include <cstdio>
 #include <cuda_runtime.h>
 

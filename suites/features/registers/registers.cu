@@ -1,5 +1,5 @@
-// A kernel that takes nearly as many registers as CTAs of 1,024 threads leave it, 64, and says nothing about its launches: with a
-// probe in it, it must still be launched so, by each of the interfaces that programs use.
+// A kernel that takes nearly 64 registers, as many as CTAs of 1,024 threads permit, and does not declare launch bounds: with a probe,
+// such launches must still succeed, through each interface that programs use.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <utility>
@@ -7,7 +7,7 @@
 
 constexpr unsigned kThreads = 1024, kCtas = 3, kWords = 50, kRounds = 5, kCount = kCtas * kThreads;
 
-// All words are needed in every round, so they stay in registers, and so does what the load in the middle needs.
+// All words are needed in every round, so they remain in registers, as do the values that the load in the middle needs.
 __host__ __device__ unsigned mix(const unsigned *from, unsigned thread, unsigned rounds) {
     unsigned words[kWords];
 #pragma unroll

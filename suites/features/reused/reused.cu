@@ -1,5 +1,5 @@
-// Two reductions over a CTA in the same shared memory, with no barrier between what the first one loads last and what the second one stores
-// first. Public programs do so: on a GPU all warps have loaded long before one has shuffled.
+// Two reductions over a CTA in the same shared memory, without a barrier between the last loads of the first and the first stores of the
+// second. Public programs do this: on a GPU, all warps have loaded long before any has shuffled.
 #include <cstdio>
 
 constexpr int kThreads = 256, kCtas = 3;
@@ -34,7 +34,7 @@ int main() {
     constexpr int count = kCtas * kThreads;
     float from[count], got[count], *in = nullptr, *out = nullptr;
     int wrong = 0;
-    // Small whole numbers, whose sums are exact in any order; their mean is 8.
+    // Small integers, whose sums are exact in any order; their mean is 8.
     for (int i = 0; i < count; ++i) from[i] = 8 + (i % 2 ? -1 : 1) * (1 + i / kThreads + i / 2 % 2);
     cudaMalloc(&in, sizeof from);
     cudaMalloc(&out, sizeof got);

@@ -1,8 +1,8 @@
-// Indices of 32 bits into shared memory that go below 0: addresses of shared memory have 32 bits on a GPU, so they lead to the
-// element before, where the compiler sees that the pointer leads to shared memory. Each kernel is named for the way in which the
-// pointer reaches the access.
+// 32-bit indices into shared memory that wrap below 0: shared addresses have 32 bits on a GPU, so they lead to the previous
+// element if the compiler sees that the pointer leads to shared memory. Each kernel is named after the way in which the pointer
+// reaches the access.
 //
-// Global memory: one store of each of the 32 threads in each of the 4 kernels.
+// Global memory: one store by each of the 32 threads in each of the 4 kernels.
 #include <cstdio>
 
 __device__ __noinline__ int read(const int *p, unsigned index) { return p[index]; }

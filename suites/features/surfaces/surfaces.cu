@@ -1,5 +1,5 @@
-// Surface objects: arrays of one, two and three dimensions and with layers, elements of several types, and what lies outside of them. A
-// texture object reads what a surface wrote.
+// Surface objects: arrays of one, two and three dimensions and with layers, elements of multiple types, and accesses outside of them. A
+// texture object reads the values that a surface wrote.
 #include <cstdio>
 #include <cuda_runtime.h>
 static bool failed = false;

@@ -1,6 +1,6 @@
-// Texture reads beside what texture hardware gave for the same ones, bit by bit. The file has textures, coordinates and results one after
+// Compares texture reads with those of texture hardware, bit by bit. The file contains textures, coordinates and results one after
 // the other; numbers have 32 bits. Its results are those of an H200 (driver 580, nvcc 13.0, 2026-11-27). Built with nvcc,
-// `texture_filter answers.bin` holds other hardware to them, and `texture_filter answers.bin other.bin` writes the same file with its results.
+// `texture_filter answers.bin` compares other hardware with them, and `texture_filter answers.bin other.bin` writes the file with its results.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ static void succeed(cudaError_t status, const char *what) {
     exit(1);
 }
 
-// Where CUDA has texture references, one reads what an object reads too.
+// If CUDA has texture references, one reads the same texture as the object.
 #ifdef SUPERSTEP_TEXTURE_REFERENCES_H
 texture<float, 2> image;
 __global__ void read_reference(const float *places, float *results) {
@@ -27,8 +27,8 @@ __global__ void read_reference(const float *places, float *results) {
 enum Shape { LINE = 1, IMAGE, SOLID, LINES, IMAGES };
 enum Format { FLOAT, HALF, CHAR, UNSIGNED_CHAR, SHORT, UNSIGNED_SHORT };
 
-// As it stands in the file; behind it texels, three coordinates for each read, and the results' components. Layers are depth; 0 for what a
-// shape lacks.
+// Header of a texture in the file. Texels, three coordinates per read, and the components of the results follow. Layers count as depth;
+// absent dimensions are 0.
 struct Texture {
     int shape, width, height, depth;
     int format, components;

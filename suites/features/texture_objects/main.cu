@@ -1,5 +1,5 @@
 // Texture objects: linear memory, rows with a pitch, arrays of two and three dimensions; element and normalised reads, both filters,
-// normalised coordinates. Each result is compared with what the coordinates say it must be.
+// normalised coordinates. Each result is compared with the value that follows from the coordinates.
 #include "reader.h"
 #include <cmath>
 #include <cstdio>
@@ -34,7 +34,7 @@ __global__ void sample(Textures textures, Results results) {
     const int i = threadIdx.x;
     results.rows[i] = tex2D<float>(textures.rows, i + 0.5f, i % height + 0.5f);
     results.colours[i] = tex1Dfetch<float4>(textures.colours, i);
-    results.field[i] = tex2D<float>(textures.field, i + 1.0f, 2.5f);                 // half-way between two texels
+    results.field[i] = tex2D<float>(textures.field, i + 1.0f, 2.5f);                 // halfway between two texels
     results.wrapped[i] = tex2DLod<float>(textures.wrapped, (i + 0.5f) / width + 3, 0.5f / height, 0.0f);
     tex3D(results.volume + i, textures.volume, i + 0.5f, 1.5f, i % depth + 0.5f);
     results.layers[i] = tex2DLayered<int>(textures.layers, i + 0.5f, 0.5f, i % depth);

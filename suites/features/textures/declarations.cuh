@@ -1,4 +1,4 @@
-// Declarations in a file of their own, as programs had them.
+// Declarations in a separate file, as in real programs.
 texture<float, 1, cudaReadModeElementType> linear;
 texture<uchar4, cudaTextureType1D, cudaReadModeNormalizedFloat> bytes_as_floats;
 static texture<short2, 1, cudaReadModeNormalizedFloat> shorts_as_floats;

@@ -1,5 +1,5 @@
-// Texture references in all forms that Superstep knows: linear memory, pitched memory and arrays of one to three dimensions and with
-// layers; all addressing modes, both filters, both read modes. Each result is compared with the host's own formula.
+// Texture references in all supported forms: linear memory, pitched memory and arrays of one to three dimensions and with
+// layers; all addressing modes, both filters, both read modes. Each result is compared with the host's formula.
 #include "declarations.cuh"
 #include <math.h>
 #include <stdio.h>
@@ -68,8 +68,8 @@ static double texel(const std::vector<float> &data, int x, int y, int z, Mode mo
     x = address(x, width, mode), y = address(y, height, mode), z = address(z, depth, mode);
     return x < 0 || y < 0 || z < 0 ? 0 : data[(z * height + y) * width + x];
 }
-// Linear filter in as many dimensions as have a coordinate; weights are 256ths, also those of a texel in several dimensions. That the
-// hardware filters like this, texture_filter shows.
+// Linear filter in all dimensions with a coordinate; weights are multiples of 1/256, also in multiple dimensions. texture_filter
+// shows that the hardware filters in this way.
 static int rounded(int product) { return (product + 128) / 256; }
 static double filtered(const std::vector<float> &data, float x, float y, float z, int dimensions, Mode mode) {
     const float at[3] = {x, y, z};
@@ -143,7 +143,7 @@ static void fetches() {
         EXPECT(near(got_wide[i].x, bytes[i].x / 255.0) && near(got_wide[i].y, bytes[i].w / 255.0));
         EXPECT(near(got_wide[i].z, shorts[i].x / 32767.0) && got_wide[i].w == -1);
     }
-    // Bound to something else, then to nothing.
+    // Bound to other memory, then unbound.
     SUCCEED(cudaBindTexture(nullptr, linear, d_numbers + 1, 8 * sizeof(float)));
     fetch<<<1, count>>>(out, wide);
     EXPECT(back(out)[8] == numbers[1] && back(out)[16] == 0);

@@ -1,4 +1,4 @@
-// Thrust's algorithms on device vectors, each against the host's own result.
+// Compares Thrust's algorithms on device vectors with the host's results.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,10 @@
-// Functions whose inline PTX in Clang's headers says neither `volatile` nor that it accesses memory: vector atomics, and loads of `long` with
-// cache hints. For all counts: 2 CTAs of 32 threads.
+// Functions whose inline PTX in Clang's headers declares neither `volatile` nor memory accesses: vector atomics, and loads of `long` with
+// cache hints. All counts are for 2 CTAs of 32 threads.
 #include <cstdio>
 
 constexpr int kThreads = 32, kCtas = 2, kCount = kThreads * kCtas;
 
-// 6 atomic operations a thread, 384 in all.
+// 6 atomic operations per thread, 384 in total.
 __global__ void add(float2 *pairs, float4 *quads) {
     const float2 pair = make_float2(1, 2);
     const float4 quad = make_float4(1, 2, 3, 4);
@@ -17,7 +17,7 @@ __global__ void add(float2 *pairs, float4 *quads) {
     atomicAdd_block(&quads[own], quad);
 }
 
-// 6 loads and 4 stores a thread: each load sees the store before it.
+// 6 loads and 4 stores per thread; each load sees the store before it.
 __global__ void count_up(long *numbers, long *seen) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     long *const a = numbers + i, *const b = a + kCount, *const c = b + kCount;
@@ -28,7 +28,7 @@ __global__ void count_up(long *numbers, long *seen) {
     seen[i] = __ldcg(a) - first + __ldcs(b) - second + __ldcv(c) - third;
 }
 
-// 2 loads and a store a thread, and a store a CTA, between barriers.
+// 2 loads and a store per thread, and a store per CTA, between barriers.
 __global__ void hand_over(long *numbers, long *seen) {
     const long before = __ldcg(&numbers[blockIdx.x]);
     __syncthreads();

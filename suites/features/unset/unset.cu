@@ -1,5 +1,5 @@
-// Values that nobody set are handed on where only other lanes' values count. nvcc's programs do so; to Clang a function that promises
-// to get none would mean that such a lane never comes there, and its condition would vanish.
+// Passes uninitialised values where only other lanes' values matter, as programs for nvcc do. If a function promised Clang that its
+// arguments are initialised, Clang would conclude that such lanes never get there, and remove their condition.
 #include <cstdio>
 
 constexpr int kThreads = 64, kCtas = 4;

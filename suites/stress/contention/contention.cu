@@ -1,12 +1,12 @@
-// Kernels that are hard on a trace buffer. The program computes how many global accesses each launch must make and prints
-// their sum, `expected-accesses: N`; it also checks its own results.
+// Kernels that stress a trace buffer. The program computes how many global accesses each launch must make and prints
+// their sum, `expected-accesses: N`; it also checks its results.
 //
 //   contention KERNEL SEED LAUNCHES
 //
 // KERNEL: storm   divergent lanes, loops of different lengths, atomic operations
 //         crowd   many more CTAs than fit on a GPU
 //         solo    one warp that makes all accesses
-//         relay   CTAs that wait for the one before, polling a flag (how often it polls, it counts itself)
+//         relay   CTAs that poll a flag of the previous CTA, and count their polls
 //         all     the first three
 
 #include <cstdio>
@@ -22,7 +22,7 @@ static void check(cudaError_t error, const char *what) {
   failed = true;
 }
 
-// Decides which lane takes which way, on both sides.
+// Decides which way a lane takes, for host and device.
 __host__ __device__ inline unsigned mix(unsigned value) {
   value ^= value >> 16;
   value *= 0x7feb352du;
@@ -33,7 +33,7 @@ __host__ __device__ inline unsigned mix(unsigned value) {
 
 constexpr unsigned table_size = 4096;
 
-// What a thread of `storm` does in a round: whether it takes the branch, how long its loop is, whether it adds to the total.
+// Work of a `storm` thread in a round: whether it takes the branch, how long its loop is, whether it adds to the total.
 struct Round {
   unsigned branch, loop, add;
   __host__ __device__ Round(unsigned thread, unsigned round, unsigned seed) {

@@ -1,14 +1,14 @@
-// Programs that end badly, each in its own way. What a launch that ended well must have accessed is known: 4 x 64 x 64 x 9.
+// Programs that fail in different ways. A launch that succeeded must have made 4 x 64 x 64 x 9 accesses.
 //
 //   faults MODE
 //
-// none      ends well                                        assert       a device assert fails
+// none      succeeds                                         assert       a device assert fails
 // illegal   a kernel writes to address 0                     reset-mid    cudaDeviceReset between two halves
 // reset-end cudaDeviceReset, then the end                    exit         ends without waiting for the device
-// abort     abort() after the kernels have ended             running      a kernel runs for a long time: to be killed
-// device-memory  takes nearly all device memory first        host-memory  may map little more host memory
-// host-dead may map no more host memory once the trace runs  much         writes a lot of trace: for a disk that is full
-// passing   launches pass memory on for ever: to be killed
+// abort     abort() after the kernels have ended             running      a kernel runs for a long time, to be killed
+// device-memory  takes nearly all device memory first        host-memory  can map little more host memory
+// host-dead can map no more host memory once tracing runs    much         writes a large trace, for a full disk
+// passing   launches pass memory on forever, to be killed
 
 #include <cassert>
 #include <cstdio>
@@ -40,7 +40,7 @@ __global__ void asserts(const unsigned *in, unsigned *out) {
   assert(thread != elements / 2);
 }
 
-// Goes on for about `seconds`, and accesses memory all the time.
+// Runs for about `seconds`, and accesses memory all the time.
 __global__ void endless(const unsigned *in, unsigned *out, unsigned long long cycles) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const long long begin = clock64();
@@ -86,7 +86,7 @@ struct Memory {
   }
 };
 
-// Lets the process map `bytes` more than it has mapped by now.
+// Limits the process to `bytes` more than it has mapped so far.
 static void limit_host(unsigned long long bytes) {
   unsigned long long pages = 0;
   if (FILE *file = fopen("/proc/self/statm", "r")) {
@@ -103,16 +103,16 @@ int main(int argc, char **argv) {
   auto is = [&](const char *name) { return !strcmp(mode, name); };
   setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
   if (is("host-memory")) {
-    check(cudaFree(nullptr), "cudaFree"); // CUDA itself is there before the limit
+    check(cudaFree(nullptr), "cudaFree"); // initialises CUDA before the limit applies
     limit_host(2ull << 30);
   }
   Memory memory;
   if (is("device-memory")) {
-    memory.launch(); // the program itself, and its kernels, are on the device before it is full
+    memory.launch(); // loads the program's kernels before the device is full
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    // Down to blocks of 2 MiB, then some of it back: enough for the kernels, too little for a second stream's trace.
+    // Takes blocks down to 2 MiB, then frees some: enough for the kernels, too little for a second stream's trace.
     void *reserve;
     check(cudaMalloc(&reserve, 32u << 20), "cudaMalloc");
     for (size_t block = free_bytes; block >= 2u << 20; block /= 2) {
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
   memory.launch();
   if (is("host-dead")) {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    sleep(2); // what is captured is written within a second, and is safe then
+    sleep(2); // captured data are written to disk within a second
     limit_host(0);
     memory.launch();
   }

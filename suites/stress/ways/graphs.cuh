@@ -3,7 +3,7 @@
 
 #include "launches.cuh"
 
-// Two chains that run side by side between a common beginning and end; the data of each shows the order of its steps.
+// Two concurrent chains between a common start and end; the data of each show the order of its steps.
 static void graph() {
   Data left, right;
   cudaStream_t stream, side;
@@ -42,7 +42,7 @@ static void graph() {
     check(cudaGraphLaunch(instance, stream), "cudaGraphLaunch");
     stepped();
     if (i % 10 == 0) {
-      // Another instance in another stream, and a kernel outside of graphs between them.
+      // Another instance in another stream, with a kernel outside of graphs between them.
       check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
       check(cudaGraphLaunch(other, side), "cudaGraphLaunch");
       stepped();
@@ -57,7 +57,7 @@ static void graph() {
   check(cudaGraphDestroy(captured), "cudaGraphDestroy");
 }
 
-// A chain of three explicit nodes and one beside it.
+// A chain of three explicit nodes, and one concurrent with it.
 static void nodes() {
   Data chain, beside;
   cudaGraph_t graph, clone;

@@ -1,4 +1,4 @@
-// Everything but graphs: see ways.cu.
+// All ways except graphs: see ways.cu.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,13 @@ static bool check(cudaError_t error, const char *what) {
 
 constexpr unsigned ctas = 16, threads = 64, elements = ctas * threads;
 
-// A step whose order matters: three accesses a thread.
+// A step whose order matters, with three accesses per thread.
 __global__ void step(const unsigned *in, unsigned *data, unsigned add) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   data[thread] = data[thread] * 3 + in[thread] + add;
 }
 
-// Works for a number of clock cycles, and counts its loads: counts[thread] holds their number, twice stored.
+// Runs for a number of clock cycles and counts its loads. Of two stores to counts[thread], the second stores their number.
 __global__ void busy(const unsigned *in, unsigned *counts, unsigned long long cycles) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const long long begin = clock64();
@@ -46,7 +46,7 @@ __global__ void busy(const unsigned *in, unsigned *counts, unsigned long long cy
 
 __global__ void tiny(const unsigned *in, unsigned *out) { out[threadIdx.x] = in[threadIdx.x]; }
 
-// A barrier of all CTAs in each round; polls[cta] is how often thread 0 looked whether the others are there.
+// A barrier of all CTAs in each round; polls[cta] is how often thread 0 polled it.
 __global__ void meet(unsigned *arrived, unsigned *data, unsigned *polls, unsigned rounds) {
   unsigned polled = 0;
   for (unsigned round = 1; round <= rounds; ++round) {
@@ -71,7 +71,7 @@ __global__ void through_shared(const unsigned *in, unsigned *out, unsigned words
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Two arrays, and what they must hold.
+// Two arrays, and their expected contents.
 struct Data {
   std::vector<unsigned> in, should;
   unsigned *device_in = nullptr, *data = nullptr;
@@ -85,7 +85,7 @@ struct Data {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
-  // The program's own count of one step.
+  // Applies a step to the expected contents and the number of accesses.
   void stepped(unsigned add) {
     for (unsigned i = 0; i < elements; ++i) should[i] = should[i] * 3 + in[i] + add;
     expected += 3ull * elements;
@@ -126,7 +126,7 @@ static void plain() {
   second.compare("stream");
 }
 
-// One after the other through streams of all kinds: a wrong order gives wrong results.
+// Successive launches in streams of all kinds; a wrong order yields wrong results.
 static void streams() {
   Data data;
   cudaStream_t blocking, free_one;
@@ -136,18 +136,18 @@ static void streams() {
   check(cudaEventCreate(&event), "cudaEventCreate");
   for (unsigned i = 0; i < 50; ++i) {
     data.launch(4 * i, cudaStreamLegacy);
-    data.launch(4 * i + 1, blocking); // waits for the legacy stream by itself
+    data.launch(4 * i + 1, blocking); // waits for the legacy stream implicitly
     check(cudaEventRecord(event, blocking), "cudaEventRecord");
     check(cudaStreamWaitEvent(free_one, event, 0), "cudaStreamWaitEvent");
     data.launch(4 * i + 2, free_one);
     check(cudaEventRecord(event, free_one), "cudaEventRecord");
     check(cudaStreamWaitEvent(cudaStreamPerThread, event, 0), "cudaStreamWaitEvent");
-    data.launch(4 * i + 3, cudaStreamPerThread); // the legacy stream waits for it by itself
+    data.launch(4 * i + 3, cudaStreamPerThread); // the legacy stream waits for it implicitly
   }
   data.compare("streams");
 }
 
-// Two kernels of one CTA each: how much of the shorter one's time they run together.
+// Two kernels of one CTA each: measures for how much of the shorter one's time they overlap.
 static void overlap() {
   Data data;
   cudaStream_t stream[2];
@@ -160,7 +160,7 @@ static void overlap() {
     check(cudaEventCreate(&end[i]), "cudaEventCreate");
     check(cudaMalloc(&counts[i], threads * sizeof(unsigned)), "cudaMalloc");
   }
-  for (int turn = 0; turn < 2; ++turn) { // the first one loads and allocates
+  for (int turn = 0; turn < 2; ++turn) { // the first turn loads and allocates
     check(cudaEventRecord(origin, stream[0]), "cudaEventRecord");
     for (int i = 0; i < 2; ++i) {
       check(cudaEventRecord(begin[i], stream[i]), "cudaEventRecord");
@@ -311,7 +311,7 @@ static void handles() {
   data.compare("handles");
 }
 
-// Memory that does not come from the runtime.
+// Memory that the runtime did not allocate.
 static void driver_memory() {
   Data data;
   const auto allocate = driver<int (*)(unsigned **, size_t)>("cuMemAlloc");
@@ -329,7 +329,7 @@ static void driver_memory() {
   data.compare("driver-memory");
 }
 
-// A module that nobody instrumented: its launch must not go unnoticed.
+// An uninstrumented module, whose launch must be detected.
 static void module() {
   static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                              ".visible .entry own(.param .u64 to) {\n"

@@ -1,16 +1,16 @@
-// Ways to launch kernels. Each run takes one of them, checks its results, and prints how many global accesses its kernels must
-// have made: `expected-accesses: N`. Other figures come as lines of JSON.
+// Ways to launch kernels. Each run uses one of them, checks its results, and prints how many global accesses its kernels must
+// have made: `expected-accesses: N`. Other figures are printed as lines of JSON.
 //
 //   ways WAY
 //
 // plain      a default stream, a stream, both waiting     streams      legacy, per-thread, blocking and non-blocking streams
 // overlap    two kernels at the same time, by events      threads      launches from four host threads
-// launches   70,000 of them (launches N: another number)  graph        a fork and a join, captured, launched 200 times
+// launches   70,000 launches (or N: launches N)           graph        a fork and a join, captured, launched 200 times
 // nodes      a graph of explicit nodes, changed, cloned   cooperative  all CTAs at once, with a barrier of the whole grid
 // too-large  a cooperative launch that cannot fit         clusters     cudaLaunchKernelExC with clusters
-// shared     as much dynamic shared memory as there is    handles      kernels' handles, and cuLaunchKernel
+// shared     the maximum dynamic shared memory            handles      kernels' handles, and cuLaunchKernel
 // module     a module that the program loads itself       devices      all devices of the machine, at the same time
-// driver-memory  memory that the driver's interface gives
+// driver-memory  memory from the driver API
 
 #include "launches.cuh"
 

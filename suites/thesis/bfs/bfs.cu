@@ -1,12 +1,12 @@
 // Breadth-first search: the number of edges from a source to every node of a graph.
 //
-// Each level is two launches with a thread for every node. The first visits the neighbours of the frontier and notes
+// Each level is two launches with a thread for every node. The first visits the neighbours of the frontier and marks
 // those it reaches; the second makes them the next frontier. Flags pass regularly between threads of the same number in
 // the two kernels; distances and visited marks pass along the edges of the graph, irregularly and over several levels.
 //
 // Arguments: graph
 // The graph is a text file: number of nodes; for each node its first edge and number of edges; the source; number of
-// edges; for each edge its target and a weight, which plays no part here.
+// edges; for each edge its target and a weight, which is ignored.
 
 #include "../common/benchmark.h"
 
@@ -33,7 +33,7 @@ __global__ void visitNeighbours(const Node *nodes, const int *targets, unsigned 
     const Node own = nodes[node];
     for (int edge = own.firstEdge; edge < own.firstEdge + own.edges; ++edge) {
         const int target = targets[edge];
-        // Several threads may reach a target at once: they all store the same.
+        // Multiple threads may reach a target at once, but store the same value.
         if (!visited[target]) {
             distance[target] = next;
             reached[target] = 1;
@@ -59,7 +59,7 @@ struct Graph {
     int source = 0;
 };
 
-// Reads the numbers of a text file one after the other.
+// Reads the numbers in a text file.
 class Numbers {
 public:
     explicit Numbers(const char *path) {
@@ -75,7 +75,7 @@ public:
         std::fclose(file);
     }
 
-    // The next number, which has to be from `low` to `high`.
+    // Returns the next number, which must be from `low` to `high`.
     int next(long low, long high) {
         while (position_ < text_.size() && (text_[position_] < '0' || text_[position_] > '9')) {
             ++position_;

@@ -1,4 +1,4 @@
-// What the six programs share: checked CUDA calls, arguments, reproducible data, the verdict.
+// Code that the six programs share: checked CUDA calls, arguments, reproducible data, the verdict.
 #pragma once
 
 #include <cerrno>
@@ -10,10 +10,10 @@
 
 #include <cuda_runtime.h>
 
-// Products and sums are rounded one by one, on the host and on the device: both then compute the same numbers.
+// Products and sums are rounded separately, so that host and device compute the same numbers.
 #pragma clang fp contract(off)
 
-// Ends the program when a CUDA call fails. Kernel launches are followed by CUDA_CHECK(cudaGetLastError()).
+// Ends the program if a CUDA call fails. Kernel launches are followed by CUDA_CHECK(cudaGetLastError()).
 #define CUDA_CHECK(call)                                                                                  \
     do {                                                                                                  \
         const cudaError_t cudaCheckResult = (call);                                                       \
@@ -26,7 +26,7 @@
 
 namespace benchmark {
 
-// The argument at `index` as a number from `low` to `high`; ends the program with a message otherwise.
+// Returns the argument at `index` as a number from `low` to `high`; ends the program with a message if it is not one.
 inline long argument(int count, char **values, int index, const char *name, long low, long high) {
     if (index < count) {
         char *end = nullptr;
@@ -42,7 +42,7 @@ inline long argument(int count, char **values, int index, const char *name, long
 
 inline int divideRoundingUp(long value, long divisor) { return static_cast<int>((value + divisor - 1) / divisor); }
 
-// SplitMix64: the same sequence on every machine.
+// SplitMix64, which yields the same sequence on every machine.
 class Random {
 public:
     explicit Random(uint64_t seed) : state_(seed) {}
@@ -55,10 +55,10 @@ public:
         return mixed ^ (mixed >> 31);
     }
 
-    // From 0 up to, not including, `bound`.
+    // Returns a number from 0 up to, but not including, `bound`.
     uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((next() >> 32) * bound) >> 32); }
 
-    // From `low` up to `high`, in steps of (high - low) / 2^24.
+    // Returns a number from `low` up to `high`, in steps of (high - low) / 2^24.
     float between(float low, float high) {
         return low + (high - low) * (static_cast<float>(next() >> 40) * (1.0f / 16777216.0f));
     }
@@ -67,7 +67,7 @@ private:
     uint64_t state_;
 };
 
-// Device memory for `count` elements, freed at the end of the scope.
+// Device memory for `count` elements, which is freed at the end of the scope.
 template <typename Element> class DeviceArray {
 public:
     explicit DeviceArray(size_t count) : count_(count) {
@@ -95,7 +95,7 @@ private:
     Element *data_ = nullptr;
 };
 
-// FNV-1a over the bytes of the values, in order.
+// FNV-1a hash of the values' bytes, in order.
 template <typename Element> uint64_t checksum(const std::vector<Element> &values) {
     uint64_t hash = 0xcbf29ce484222325ULL;
     const unsigned char *bytes = reinterpret_cast<const unsigned char *>(values.data());
@@ -110,7 +110,7 @@ inline bool agrees(float found, float expected) {
 }
 template <typename Element> bool agrees(Element found, Element expected) { return found == expected; }
 
-// Compares element by element, floating-point numbers with a relative tolerance of 1e-6, and says the first
+// Compares element by element, floating-point numbers with a relative tolerance of 1e-6, and prints the first
 // difference.
 template <typename Element>
 bool equal(const char *what, const std::vector<Element> &found, const std::vector<Element> &expected) {
@@ -128,7 +128,7 @@ bool equal(const char *what, const std::vector<Element> &found, const std::vecto
     return true;
 }
 
-// Prints the verdict and gives the program's exit code.
+// Prints the verdict and returns the program's exit code.
 inline int verdict(bool passed, uint64_t resultChecksum) {
     std::printf("checksum %016llx\n", static_cast<unsigned long long>(resultChecksum));
     std::printf("%s\n", passed ? "PASSED" : "FAILED");

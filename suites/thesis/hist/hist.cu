@@ -1,8 +1,8 @@
 // Histogram of bytes in 64 bins, and the merge of the partial histograms.
 //
-// The first kernel gives every thread at most 240 bytes, so that its own 64 counters, kept in shared memory, need one
-// byte each; the CTA then adds up its threads' counters and stores one partial histogram. In the second kernel CTA b
-// gathers bin b of all partial histograms: every CTA of the merge reads from every CTA of the count.
+// The first kernel gives each thread at most 240 bytes, so that its 64 counters in shared memory need only one byte each;
+// the CTA then adds its threads' counters and stores a partial histogram. In the second kernel, CTA b gathers bin b of
+// all partial histograms: every CTA of the merge reads from every CTA of the count.
 //
 // Arguments: bytes
 
@@ -15,14 +15,14 @@ namespace {
 constexpr int kBins = 64;
 constexpr int kCountThreads = 64;
 constexpr int kMergeThreads = 256;
-// 15 vectors of 16 bytes: the most that a one-byte counter can take.
+// 15 vectors of 16 bytes, the maximum for a one-byte counter.
 constexpr int kVectorsPerThread = 15;
 constexpr int kBytesPerCta = kCountThreads * kVectorsPerThread * 16;
 
 static_assert(kCountThreads == kBins, "a thread of the counting kernel adds up one bin");
 
 __global__ void countBytes(const uint4 *data, int vectors, unsigned int *partial) {
-    // One row a bin, one column a thread.
+    // One row per bin, one column per thread.
     __shared__ unsigned char counters[kBins][kCountThreads];
     const int thread = threadIdx.x;
     for (int bin = 0; bin < kBins; ++bin) {
@@ -44,7 +44,7 @@ __global__ void countBytes(const uint4 *data, int vectors, unsigned int *partial
 
     unsigned int sum = 0;
     for (int step = 0; step < kCountThreads; ++step) {
-        // Begin at another column in each thread, to spread over the banks.
+        // Each thread begins at a different column, to avoid bank conflicts.
         sum += counters[thread][(step + thread) % kCountThreads];
     }
     partial[blockIdx.x * kBins + thread] = sum;

@@ -1,9 +1,9 @@
 // Hotspot 2D: heat spreads over a chip, a five-point stencil on a grid of cells.
 //
 // A launch advances `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and
-// stores the cells that are then still right: each step costs one ring of the tile, so neighbouring CTAs load
-// overlapping tiles and a launch needs no communication inside it. What a CTA stored, its neighbours load in the next
-// launch: that halo is the communication.
+// stores the cells that are still valid: each step invalidates one ring of the tile, so neighbouring CTAs load
+// overlapping tiles, and CTAs of a launch need not communicate. In the next launch, its neighbours load cells that a
+// CTA stored: that halo is the communication.
 //
 // Arguments: rows columns steps pyramid
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTile = 16;
 
-// Weights of a step: how much of a difference in temperature to each neighbour and to the surroundings is balanced.
+// Weights of a step: the part of the temperature difference to each neighbour and to the surroundings that is balanced.
 struct Weights {
     float vertical, horizontal, surroundings, power;
 };
@@ -47,7 +47,7 @@ __global__ void hotspot(const float *temperature, const float *power, float *res
     }
     __syncthreads();
 
-    // At the border of the grid a cell stands in for its missing neighbour: no heat flows out there.
+    // At the border of the grid, a cell replaces its missing neighbour: no heat flows out there.
     const int north = row > 0 ? ty - 1 : ty;
     const int south = row < rows - 1 ? ty + 1 : ty;
     const int west = column > 0 ? tx - 1 : tx;

@@ -1,8 +1,8 @@
-// N-body: every body attracts every other, all pairs, single precision, one array for each component.
+// N-body: every body attracts every other (all pairs), in single precision, with one array per component.
 //
 // A time step is two launches. The velocity kernel reads the positions and masses of all bodies, so every CTA reads
-// what every CTA stored; the position kernel reads the velocities that its own threads stored. The volume of
-// communication goes up and down with the two.
+// from every CTA; the position kernel reads the velocities that its own threads stored. The volume of communication
+// alternates accordingly.
 //
 // Arguments: bodies steps
 
@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kThreads = 64;
 constexpr float kTimeStep = 0.05f;
-// Keeps the force finite when two bodies meet.
+// Keeps the force finite if two bodies meet.
 constexpr float kSoftening = 0.01f;
 
 struct Vector {
     float x, y, z;
 };
 
-// Adds to `sum` the acceleration that a body of mass `mass` at a distance of (dx, dy, dz) causes.
+// Adds to `sum` the acceleration that a body of mass `mass` causes at a distance of (dx, dy, dz).
 __host__ __device__ inline void attract(Vector &sum, float dx, float dy, float dz, float mass) {
     const float squared = dx * dx + dy * dy + dz * dz + kSoftening;
     const float scale = mass / (squared * sqrtf(squared));

@@ -150,7 +150,10 @@ fn whole(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Failure> {
     let (measured, analysis) = best("analysis with all tables", accesses, 1, threads(), || {
         let analysis = analyse_within(&capture, Options::everything(), &limit)?;
         let (folder, settings) = (scratch.join("tables"), Settings::default());
-        tables::write_tables(&folder, &analysis, capture.sites(), &settings)?;
+        tables::write(
+            &folder,
+            &tables::tables(&analysis, capture.sites(), &settings)?,
+        )?;
         Ok(analysis)
     })?;
     say(format_args!(

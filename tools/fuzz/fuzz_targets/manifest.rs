@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::path::{Component, Path};
-use superstep_build::manifest::Manifest;
+use superstep_build::manifest::load_suite;
 use superstep_fuzz::{LineChange, change_lines, scratch, write};
 
 #[derive(Arbitrary, Debug)]
@@ -39,7 +39,7 @@ fuzz_target!(|input: Input| {
         &folder.join("one.yaml"),
         change_lines(BENCHMARK, &input.benchmark),
     );
-    match Manifest::load_suite(folder) {
+    match load_suite(folder) {
         Ok(suite) => {
             for benchmark in &suite.benchmarks {
                 let files = benchmark.files.iter();

@@ -15,7 +15,6 @@ Superstep may be used under the MIT licence or the Apache licence, version 2.0, 
 The licences of the libraries in it are in /usr/lib/superstep/licenses.
 ";
 
-/// Packs `tree` as a package in the folder `place`.
 pub fn package(context: &Context, tree: &Path, place: &Path) -> Result<()> {
     let (shell, root) = (&context.shell, place.join("debian"));
     let library = root.join("usr/lib/superstep");

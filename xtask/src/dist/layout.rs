@@ -1,5 +1,5 @@
-//! Contents of an unpacked archive: the binaries in `bin`, and above them what `superstep` looks for in the repository
-//! (`build/src/installation.rs`), in the same places.
+//! Contents of an unpacked archive: the binaries in `bin`, and the files that `superstep` looks for in the repository
+//! (`build/src/installation.rs`), at the same paths.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use xshell::{Shell, cmd};
 
 use crate::context::Context;
 
-/// Built files. `superstep` finds the others beside itself.
+/// Built files. `superstep` finds the others next to itself.
 pub const BINARIES: [&str; 4] = [
     "superstep",
     "superstep-instrument",
@@ -31,15 +31,15 @@ const SHIPPED: [&str; 11] = [
     "suites",
 ];
 
-/// Puts all of it into the folder `tree`, with the binaries from the folder `binaries`.
+/// Copies all files into the folder `tree`, the binaries from the folder `binaries`.
 pub fn stage(context: &Context, binaries: &Path, tree: &Path) -> Result<()> {
     let shell = &context.shell;
     for name in BINARIES {
         copy(shell, &binaries.join(name), &tree.join("bin").join(name))?;
     }
-    // Only what is committed.
+    // Only committed files.
     let files = cmd!(shell, "git ls-files --").args(SHIPPED).quiet();
-    let files = files.read().context("failed to list what is committed")?;
+    let files = files.read().context("failed to list the committed files")?;
     for name in files.lines() {
         copy(shell, Path::new(name), &tree.join(name))?;
     }

@@ -1,4 +1,4 @@
-//! The licences of the libraries in the packed binaries, which each copy must have.
+//! Collects the licences of the libraries in the packed binaries, which each copy must include.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,10 +10,10 @@ use xshell::{Shell, cmd};
 use super::layout::copy;
 use crate::context::Context;
 
-/// Beginnings of the names of licence files.
+/// Prefixes of the names of licence files.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
-/// Copies the licences of all libraries that the lists in `sboms` name, of Rust's own and of Zig's, into `folder`.
+/// Copies the licences of all libraries in the lists of `sboms`, and those of Rust's and Zig's own, into `folder`.
 pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Result<()> {
     let shell = &context.shell;
     let text = cmd!(shell, "cargo metadata --format-version 1 --locked");
@@ -29,7 +29,7 @@ pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Re
         }
         let source = Path::new(text("manifest_path"));
         let source = source.parent().unwrap_or(source);
-        // C sources that a package brings along have their own, in a folder below.
+        // Bundled C sources have their own licence, in a subfolder.
         for from in [source.to_owned(), source.join("zstd")] {
             licences(shell, &from, &folder.join(&name))?;
         }
@@ -45,7 +45,7 @@ pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Re
     licences(shell, zig, &folder.join("zig"))
 }
 
-/// Name and version of everything in the lists of the folder.
+/// Returns name and version of every component in the lists of the folder.
 fn listed(shell: &Shell, sboms: &Path) -> Result<BTreeSet<String>> {
     let mut listed = BTreeSet::new();
     for file in shell.read_dir(sboms)? {

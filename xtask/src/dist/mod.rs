@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what a release consists of (docs/install.md), for x86-64 and any glibc from 2.28 on.
+//! `cargo xtask dist`: builds the files of a release (docs/install.md), for x86-64 and any glibc from 2.28 on.
 
 mod debian;
 mod layout;
@@ -21,15 +21,15 @@ const REQUIREMENTS: &str = include_str!("../../dist-requirements.txt");
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The oldest glibc that releases run with: Zig links with its functions only.
+/// The oldest glibc that releases support; Zig links only with its functions.
 const GLIBC: &str = "2.28";
 
-/// Builds everything into a folder of its own, and prints the files with their sums.
+/// Builds everything into a separate folder, and prints the files with their checksums.
 pub fn run(context: &Context) -> Result<()> {
     let toolchain = build::toolchain()?;
     let packages = PathBuf::from(python_packages(context, REQUIREMENTS)?);
     let place = context.target_dir()?.join("packages");
-    // Files of another version would be summed as well.
+    // Files of another version would be listed as well.
     context.shell.remove_path(&place)?;
     let name = format!("superstep-{VERSION}-x86_64-linux");
     let tree = place.join(&name);
@@ -61,7 +61,7 @@ pub fn run(context: &Context) -> Result<()> {
     sums(context, &place)
 }
 
-/// Builds what is packed, and returns the folder with it.
+/// Builds the packed binaries, and returns their folder.
 fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<PathBuf> {
     let zigbuild = zig.join("bin/cargo-zigbuild");
     let target = format!("{TARGET}.{}", GLIBC);
@@ -77,7 +77,7 @@ fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<Path
     Ok(context.target_dir()?.join(TARGET).join("release"))
 }
 
-/// `command`, which calls Cargo, with the Zig in the folder `zig`, and with flags that keep this machine's folders out of messages.
+/// Makes `command`, which calls Cargo, use the Zig in the folder `zig`, and flags that keep this machine's folders out of messages.
 fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
@@ -110,15 +110,15 @@ fn archive(context: &Context, place: &Path, name: &str) -> Result<()> {
     .context("failed to pack the archive")
 }
 
-/// When the commit was made that is packed, in seconds since 1970.
+/// Returns the time of the packed commit, in seconds since 1970.
 fn commit_time(context: &Context) -> Result<String> {
     cmd!(context.shell, "git log -1 --format=%ct")
         .quiet()
         .read()
-        .context("failed to ask git for the commit's time")
+        .context("failed to get the commit's time from git")
 }
 
-/// Writes `SHA256SUMS` of all that is in `place`, and prints it.
+/// Writes `SHA256SUMS` for all files in `place`, and prints it.
 fn sums(context: &Context, place: &Path) -> Result<()> {
     let shell = &context.shell;
     let _folder = shell.push_dir(place);

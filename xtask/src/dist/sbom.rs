@@ -1,4 +1,4 @@
-//! The libraries in each packed binary, with versions, hashes and licences, in CycloneDX's format.
+//! Lists the libraries in each packed binary, with versions, hashes and licences, in CycloneDX's format.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::commit_time;
 use crate::checks::TARGET;
 use crate::context::Context;
 
-/// Files that cargo-cyclonedx writes beside the manifests of packed members, and their names in the archive.
+/// Files that cargo-cyclonedx writes next to the manifests of packed members, and their names in the archive.
 const PACKED: [(&str, &str); 5] = [
     ("harness/superstep_bin", "superstep"),
     (
@@ -41,19 +41,19 @@ pub fn write(context: &Context, folder: &Path) -> Result<()> {
     )
     .env("SOURCE_DATE_EPOCH", commit_time(context)?)
     .run()
-    .context("failed to list what the binaries are made of")?;
-    // Members are named by their folders on this machine.
+    .context("failed to list the libraries in the binaries")?;
+    // Members are identified by their paths on this machine.
     let here = format!("path+file://{}/", context.root.display());
     let mut lists = Vec::new();
     for (written, name) in PACKED {
         let text = shell.read_file(format!("{written}.{EXTENSION}"))?;
         lists.push((name, text.replace(&here, "")));
     }
-    // Git looks into ignored folders too, and `folder` is in one: first this.
+    // `git clean` enters ignored folders too, and `folder` is in one, so the lists are written afterwards.
     let pattern = format!("*.{EXTENSION}");
     cmd!(shell, "git clean --quiet --force -x -- {pattern}")
         .run()
-        .context("failed to remove what cargo-cyclonedx wrote")?;
+        .context("failed to remove the files of cargo-cyclonedx")?;
     for (name, text) in lists {
         shell.write_file(folder.join(format!("{name}.{EXTENSION}")), text)?;
     }

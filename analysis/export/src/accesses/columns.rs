@@ -1,5 +1,6 @@
-//! The columns of a batch, appended to a group at a time.
+//! Columns of a batch, filled one access group at a time.
 
+use std::array;
 use std::sync::Arc;
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
@@ -21,8 +22,6 @@ mod place {
     pub const SM: usize = 6;
     pub const WIDTH: usize = 7;
     pub const ADDRESS: usize = 8;
-    pub const ALLOCATION: usize = 9;
-    pub const OFFSET: usize = 10;
 }
 
 /// Groups up to this size are written in fewer instructions.
@@ -44,24 +43,19 @@ impl Pools {
     }
 }
 
-/// Columns of a batch while it grows; only those that were chosen.
+/// The selected columns of a batch that is being filled.
 pub struct Columns {
     rows: usize,
     op: Option<Column<i8>>,
-    site: Option<Column<u32>>,
-    cta: Option<Column<u32>>,
-    warp: Option<Column<u32>>,
-    lane: Option<Column<u32>>,
-    sm: Option<Column<u32>>,
-    width_bytes: Option<Column<u32>>,
-    address: Option<Column<u64>>,
-    allocation: Option<Column<u64>>,
-    offset: Option<Column<u64>>,
-    /// Rows whose address no allocation holds.
+    /// 32-bit columns by place in the table, from [`place::SITE`] to [`place::WIDTH`].
+    words: [Option<Column<u32>>; place::ADDRESS],
+    /// 64-bit columns by place in the table, minus [`place::ADDRESS`].
+    longs: [Option<Column<u64>>; 3],
+    /// Rows whose address is in no allocation.
     holes: Vec<usize>,
 }
 
-/// Writes a fixed number of lanes at `row`, superfluous ones included: a copy of known length takes a few instructions.
+/// Writes a fixed number of lanes at `row`, even if fewer are active: a copy of known length takes few instructions.
 #[inline(always)]
 fn put<T: ArrowNativeType>(
     column: &mut Option<Column<T>>,
@@ -79,23 +73,15 @@ fn put<T: ArrowNativeType>(
 
 impl Columns {
     pub fn new(wanted: &[usize], pools: &Pools) -> Self {
-        fn column<T: ArrowNativeType>(is_wanted: bool, pool: &Arc<Pool<T>>) -> Option<Column<T>> {
-            is_wanted.then(|| pool.column())
-        }
-        let word = |place| column(wanted.contains(&place), &pools.words);
-        let long = |place| column(wanted.contains(&place), &pools.longs);
+        let is_wanted = |place| wanted.contains(&place);
+        let is_word = |place| is_wanted(place) && ![place::LAUNCH, place::OP].contains(&place);
         Self {
             rows: 0,
-            op: column(wanted.contains(&place::OP), &pools.bytes),
-            site: word(place::SITE),
-            cta: word(place::CTA),
-            warp: word(place::WARP),
-            lane: word(place::LANE),
-            sm: word(place::SM),
-            width_bytes: word(place::WIDTH),
-            address: long(place::ADDRESS),
-            allocation: long(place::ALLOCATION),
-            offset: long(place::OFFSET),
+            op: is_wanted(place::OP).then(|| pools.bytes.column()),
+            words: array::from_fn(|at| is_word(at).then(|| pools.words.column())),
+            longs: array::from_fn(|at| {
+                is_wanted(place::ADDRESS + at).then(|| pools.longs.column())
+            }),
             holes: Vec::new(),
         }
     }
@@ -111,24 +97,28 @@ impl Columns {
     #[inline]
     pub fn push(&mut self, group: &AccessGroup, op: Op, resolver: &mut Resolver) {
         let at = (self.rows, group.lanes());
-        let same = |column: &mut Option<Column<u32>>, value| put(column, at, &[value; WARP_LANES]);
-        same(&mut self.site, group.site.0);
-        same(&mut self.cta, group.cta);
-        same(&mut self.warp, group.warp);
-        same(&mut self.sm, group.sm);
-        same(&mut self.width_bytes, group.width_bytes);
-        put(&mut self.op, at, &[op.code() as i8 - 1; WARP_LANES]);
-        if self.lane.is_some() {
-            put(&mut self.lane, at, &lanes_of(group.mask));
+        for (place, value) in [
+            (place::SITE, group.site.0),
+            (place::CTA, group.cta),
+            (place::WARP, group.warp),
+            (place::SM, group.sm),
+            (place::WIDTH, group.width_bytes),
+        ] {
+            put(&mut self.words[place], at, &[value; WARP_LANES]);
         }
-        put(&mut self.address, at, &group.addresses);
-        if self.allocation.is_some() || self.offset.is_some() {
+        put(&mut self.op, at, &[op.code() as i8 - 1; WARP_LANES]);
+        if self.words[place::LANE].is_some() {
+            put(&mut self.words[place::LANE], at, &lanes_of(group.mask));
+        }
+        let [address, allocation, offset] = &mut self.longs;
+        put(address, at, &group.addresses);
+        if allocation.is_some() || offset.is_some() {
             self.place(group, resolver);
         }
         self.rows += at.1;
     }
 
-    /// Allocations and offsets of a group's addresses; usually of one allocation.
+    /// Writes the allocations and offsets of a group's addresses, which are usually in one allocation.
     #[inline]
     fn place(&mut self, group: &AccessGroup, resolver: &mut Resolver) {
         let addresses = group.active_addresses();
@@ -141,8 +131,8 @@ impl Columns {
             for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
                 *offset = address.wrapping_sub(first.address);
             }
-            // The highest bit is set if no offset has it and all are below the size: SSE2 has no comparison of 64 bits, but subtracts
-            // several lanes at once.
+            // The highest bit is set if it is clear in all offsets and all are below the size. SSE2 cannot compare 64-bit
+            // integers, but it can subtract them.
             let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
             is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;
         }
@@ -158,11 +148,12 @@ impl Columns {
             }
         }
         let at = (self.rows, addresses.len());
-        put(&mut self.allocation, at, &ids);
-        put(&mut self.offset, at, &offsets);
+        let [_, allocation, offset] = &mut self.longs;
+        put(allocation, at, &ids);
+        put(offset, at, &offsets);
     }
 
-    /// The arrays of the wanted columns.
+    /// Returns the arrays of the wanted columns.
     pub fn arrays(
         mut self,
         launch: &ArrayRef,
@@ -171,36 +162,23 @@ impl Columns {
     ) -> Vec<ArrayRef> {
         let rows = self.rows;
         let nulls = self.nulls();
-        let word = |column: &mut Option<Column<u32>>| -> Option<ArrayRef> {
-            Some(Arc::new(UInt32Array::new(
-                column.take()?.finish(rows),
-                None,
-            )))
-        };
-        let long = |column: &mut Option<Column<u64>>, nulls| -> Option<ArrayRef> {
-            Some(Arc::new(UInt64Array::new(
-                column.take()?.finish(rows),
-                nulls,
-            )))
-        };
         let array = |&place: &usize| -> Option<ArrayRef> {
-            match place {
-                place::LAUNCH => Some(launch.slice(0, rows)),
-                place::SITE => word(&mut self.site),
+            Some(match place {
+                place::LAUNCH => launch.slice(0, rows),
                 place::OP => {
                     let keys = Int8Array::new(self.op.take()?.finish(rows), None);
-                    Some(Arc::new(DictionaryArray::new(keys, dictionary.clone())))
+                    Arc::new(DictionaryArray::new(keys, dictionary.clone()))
                 }
-                place::CTA => word(&mut self.cta),
-                place::WARP => word(&mut self.warp),
-                place::LANE => word(&mut self.lane),
-                place::SM => word(&mut self.sm),
-                place::WIDTH => word(&mut self.width_bytes),
-                place::ADDRESS => long(&mut self.address, None),
-                place::ALLOCATION => long(&mut self.allocation, nulls.clone()),
-                place::OFFSET => long(&mut self.offset, nulls.clone()),
-                _ => None,
-            }
+                place::ADDRESS.. => {
+                    let values = self.longs[place - place::ADDRESS].take()?.finish(rows);
+                    let nulls = nulls.clone().filter(|_| place > place::ADDRESS);
+                    Arc::new(UInt64Array::new(values, nulls))
+                }
+                _ => Arc::new(UInt32Array::new(
+                    self.words[place].take()?.finish(rows),
+                    None,
+                )),
+            })
         };
         wanted.iter().filter_map(array).collect()
     }
@@ -218,7 +196,7 @@ impl Columns {
     }
 }
 
-/// The active lanes' numbers without gaps.
+/// Returns the numbers of the active lanes, without gaps.
 #[inline]
 fn lanes_of(mask: u32) -> [u32; WARP_LANES] {
     let mut lanes = std::array::from_fn(|lane| lane as u32);

@@ -1,5 +1,5 @@
-//! Memory of columns, used again once their batch is dropped: to get fresh pages from the system takes longer than to
-//! decode into them.
+//! Memory of columns, reused once their batch is dropped: getting new pages from the system takes longer than decoding
+//! into them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::BATCH_ROWS;
 
-/// Most memory that a pool keeps for the next batches.
+/// Maximum memory that a pool keeps for later batches.
 const KEPT_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl<T: ArrowNativeType> Pool<T> {
         Arc::new(Self { free })
     }
 
-    /// A column to write to, with arbitrary content.
+    /// Returns a column with arbitrary content.
     pub fn column(self: &Arc<Self>) -> Column<T> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let values = free.pop();
@@ -34,7 +34,7 @@ impl<T: ArrowNativeType> Pool<T> {
     }
 }
 
-/// A column of a batch. Dropped, it goes back to its pool, if that is still there.
+/// A column of a batch, which returns its memory to the pool on drop.
 pub struct Column<T: ArrowNativeType> {
     pub values: Box<[T]>,
     pool: Weak<Pool<T>>,

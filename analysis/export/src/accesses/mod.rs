@@ -1,4 +1,4 @@
-//! Accesses as record batches: chunks are decoded straight into columns, on several threads, a few batches ahead of the reader.
+//! Accesses as record batches: chunks are decoded directly into columns, on multiple threads, a few batches ahead of the reader.
 
 mod columns;
 mod memory;
@@ -21,36 +21,36 @@ use crate::error::{ExportError, Result};
 use crate::tables::AccessRow;
 use columns::{Columns, Pools};
 
-/// Most rows of a batch: some 3 MB of memory.
+/// Maximum number of rows of a batch: about 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory for decoded batches that are not read yet, unless one for each chunk that is decoded is more.
+/// Memory for decoded batches that are not read yet. At least one batch per decoded chunk is allowed, even if that is more.
 const QUEUED_BYTES: usize = 64 << 20;
 
-/// Chunks that each thread is ahead of the reader.
+/// Number of chunks that each thread is ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 
-/// Bytes of a row with all columns.
+/// Size of a row with all columns.
 const ROW_BYTES: usize = 53;
 
-/// Allocations remembered while a chunk is decoded: sites take turns, and each mostly accesses one allocation.
+/// Number of allocations cached while a chunk is decoded: sites alternate, and each mostly accesses one allocation.
 const RESOLVERS: usize = 8;
 
-/// Which accesses to read, and what of them.
+/// Selection of accesses and columns to read.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     pub launches: Option<BTreeSet<u32>>,
-    /// Kernels by mangled or by readable name.
+    /// Pattern for the mangled or the readable name of kernels.
     pub kernel: Option<Pattern>,
-    /// CTAs by linear number; empty takes all.
+    /// CTAs by linear number; empty selects all.
     pub ctas: Vec<CtaRange>,
-    /// Columns by name; `None` takes all. Always in the table's order.
+    /// Columns by name; `None` selects all. Their order is always that of the table.
     pub columns: Option<Vec<String>>,
-    /// Threads that decode; `None` takes one for each core.
+    /// Number of decoding threads; `None` uses one for each core.
     pub threads: Option<NonZero<usize>>,
 }
 
-/// The columns of the table `accesses`. The operation is a dictionary: a byte a row.
+/// Returns the columns of the table `accesses`. The operation is a dictionary column, one byte per row.
 pub fn schema() -> SchemaRef {
     let declared = AccessRow::schema();
     let fields = declared.fields().iter().map(|field| {
@@ -69,7 +69,7 @@ pub fn schema() -> SchemaRef {
     ))
 }
 
-/// A message about one chunk; the last one is [`Message::End`], unless there was an error.
+/// A message about one chunk; the last one is [`Message::End`] unless an error occurs.
 enum Message {
     Batch(RecordBatch),
     Failure(ExportError),
@@ -82,7 +82,7 @@ struct Task {
     chunk: ChunkRef,
 }
 
-/// Reads the accesses that were chosen, in the order of the launches and of the file.
+/// Iterator over the selected accesses, in the order of the launches and of the file.
 pub struct AccessBatches {
     schema: SchemaRef,
     chunks: Receiver<Receiver<Message>>,
@@ -94,8 +94,8 @@ struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// The next task, and the channel of chunks in the order of the tasks. Its capacity is the number of chunks that threads are ahead:
-    /// small chunks need no queue of their own.
+    /// Index of the next task, and the channel of chunks in the order of the tasks. Its capacity limits how many chunks threads
+    /// are ahead.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,
@@ -105,7 +105,7 @@ struct Shared {
     pools: Pools,
 }
 
-/// Starts to read. Fails if the capture has no accesses, or no such launch, kernel or column.
+/// Starts reading. Fails if the capture has no accesses, or no such launch, kernel or column.
 pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     needs_accesses(&capture, "the table `accesses`")?;
     let (schema, columns) = chosen_columns(choice.columns.as_deref())?;
@@ -117,7 +117,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     let threads = threads.min(tasks.len());
     let chunks_ahead = CHUNKS_AHEAD * threads;
     let (sender, chunks) = sync_channel(chunks_ahead);
-    // Those, the one that is read, and the one that waits for room.
+    // The chunks ahead, the one that is read, and the one that waits for room.
     let queues = chunks_ahead + 2;
     let chunks_left = tasks.len();
     let names = Op::ALL.iter().map(|op| op.name());
@@ -145,7 +145,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     })
 }
 
-/// Returns the error that [`read`] would return.
+/// Checks a choice as [`read`] does.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
     needs_accesses(capture, "the table `accesses`")?;
     chosen_columns(choice.columns.as_deref())?;
@@ -238,7 +238,7 @@ impl Iterator for AccessBatches {
 }
 
 fn lost_thread() -> Box<dyn std::error::Error + Send + Sync> {
-    "failed to read accesses: a thread that decoded them panicked".into()
+    "failed to read accesses: a decoding thread panicked".into()
 }
 
 impl AccessBatches {
@@ -258,7 +258,7 @@ impl RecordBatchReader for AccessBatches {
 }
 
 impl Shared {
-    /// The next chunk and where its batches go; `None` when there is no other, or the receiver is gone.
+    /// Returns the next chunk and the sender for its batches; `None` when no chunk is left or the receiver is gone.
     fn task(&self) -> Option<(Task, SyncSender<Message>)> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let task = *self.tasks.get(next.0)?;
@@ -325,7 +325,7 @@ impl Shared {
         })?;
         outcome?;
         if !columns.is_empty() && is_read {
-            // The reader may be gone: the next message finds that, too.
+            // If the reader is gone, sending the next message fails as well.
             drop(sender.send(Message::Batch(self.batch(&mut columns, &launch))));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Which loads read what which stores wrote, address by address.
+//! Matches loads with the stores whose values they read, address by address.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,7 +9,7 @@ use super::{Accesses, Record, Step};
 pub struct Matched {
     pub volumes: Volumes,
     pub transfers: Transfers,
-    /// Addresses that some transfer is about, ascending.
+    /// Addresses that communicate, ascending.
     pub addresses: Vec<u64>,
 }
 
@@ -107,7 +107,7 @@ impl State {
         }
     }
 
-    /// The stores can no longer be read: those of the CTAs in `read_from` have communicated.
+    /// Counts the stores of the CTAs in `read_from` as communicated, once `stores` can no longer be read.
     fn stored(&mut self, stores: &[Record], read_from: &mut FxHashSet<u32>) {
         let read = stores.iter().filter(|store| read_from.contains(&store.cta));
         for store in read.filter(|store| store.op.writes()) {

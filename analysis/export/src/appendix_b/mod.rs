@@ -1,11 +1,11 @@
 //! The three structures of appendix B in Rieber 2017, by its own rules: the unit is the address of an access.
 //!
 //! A load communicates when its address was last stored to in an earlier launch by another entity (kernel and CTA
-//! number); all that stored to it in that launch are sources. An atomic is a load and a store. Two accesses that overlap
-//! without having the same address do not know of each other: that is what its scripts do, and what
-//! [`superstep_analysis::communication`] does better.
+//! number); every entity that stored to it in that launch is a source. An atomic is a load and a store. As in the thesis's
+//! scripts, accesses that overlap but have different addresses are unrelated;
+//! [`superstep_analysis::communication`] matches bytes instead.
 //!
-//! Memory: 24 bytes for each thread's access of the capture.
+//! Memory: 24 bytes for each thread access of the capture.
 
 mod matching;
 mod operations;
@@ -28,7 +28,7 @@ pub use structures::{LoadStore, SizeCount, Transfers, Volumes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestedFormat {
-    /// JSON; numbers that are keys are written as text, as JSON demands.
+    /// JSON; numbers that are keys are written as text, as JSON requires.
     Json,
     /// Python's pickle, protocol 3: dictionaries, lists, integers and strings.
     Pickle,
@@ -49,7 +49,7 @@ pub struct Record {
 /// Name of a launch in the structures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Demangled name of the kernel without parameters, or its mangled name when another kernel has the same.
+    /// Demangled name of the kernel without parameters, or its mangled name where that is ambiguous.
     pub kernel: String,
     pub kernel_number: u32,
     pub superstep: u32,
@@ -58,7 +58,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
     pub records: Vec<Record>,
-    /// By number of the launch.
+    /// Indexed by the number of the launch.
     pub steps: Vec<Step>,
 }
 

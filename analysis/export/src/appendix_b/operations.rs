@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Accesses, Record, Step};
 
-/// Structure 3: the operations on each address, serialised without a copy.
+/// Structure 3: the operations on each address, copied for one address at a time.
 pub struct Operations<'a> {
     steps: &'a [Step],
     groups: Vec<&'a [Record]>,
@@ -27,29 +27,17 @@ impl<'a> Operations<'a> {
 impl Serialize for Operations<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let steps = self.steps;
-        let groups = self.groups.iter();
-        serializer.collect_map(groups.map(|records| (records[0].address, List { steps, records })))
-    }
-}
-
-struct List<'a> {
-    steps: &'a [Step],
-    records: &'a [Record],
-}
-
-impl Serialize for List<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.records.iter().map(|record| {
-            let step = &self.steps[record.launch as usize];
-            Operation {
-                kernel: &step.kernel,
-                it: step.superstep,
+        serializer.collect_map(self.groups.iter().map(|records| {
+            let operations = records.iter().map(|record| Operation {
+                kernel: &steps[record.launch as usize].kernel,
+                it: steps[record.launch as usize].superstep,
                 cta: record.cta,
                 addr: record.address,
                 smid: record.sm,
                 size: record.width_bytes,
                 r#type: record.op.code(),
-            }
+            });
+            (records[0].address, operations.collect::<Vec<_>>())
         }))
     }
 }

@@ -42,7 +42,7 @@ pub struct Volumes {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeCount {
-    /// Bytes: each address once, with its width.
+    /// Sum of the widths in bytes, each address counted once.
     #[serde(rename = "Size")]
     pub size: u64,
     #[serde(rename = "cnt")]

@@ -14,13 +14,13 @@ pub enum Line<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct LaunchLine<'a> {
-    /// NVBit's number.
+    /// NVBit's number of the launch.
     pub id: u64,
     /// Name of the kernel, usually demangled with parameters.
     pub kernel: &'a str,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// Shared memory of a CTA.
+    /// Shared memory of a CTA in bytes.
     pub shared_bytes: u64,
     /// CUDA's number of the stream.
     pub stream: u64,
@@ -32,18 +32,18 @@ pub struct AccessLine<'a> {
     pub cta: [u32; 3],
     pub warp: u32,
     pub opcode: &'a str,
-    /// One for each lane; 0 for those that are inactive.
+    /// Address of each lane; 0 for an inactive one.
     pub addresses: [u64; 32],
 }
 
-/// Difference of a line from those of `mem_trace`.
+/// Reason why a line is not one of `mem_trace`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LineError(String);
 
 type Result<T, E = LineError> = std::result::Result<T, E>;
 
-/// Reads a line; `None` for one without the prefix `MEMTRACE:`.
+/// Parses a line; returns `None` for one without the prefix `MEMTRACE:`.
 pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     let Some(text) = line.strip_prefix("MEMTRACE: ") else {
         return Ok(None);
@@ -118,7 +118,7 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
     })
 }
 
-/// The text between `before` and `after`, and the rest.
+/// Returns the text between `before` and `after`, and the rest.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<(&'a str, &'a str)> {
     text.split_once(before)
         .and_then(|(_, rest)| rest.split_once(after))

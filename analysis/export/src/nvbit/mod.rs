@@ -1,13 +1,13 @@
-//! A capture from the text that NVBit's `mem_trace` prints, so that the same analysis runs on it.
+//! Imports the text that NVBit's `mem_trace` prints as a capture, so that the same analysis runs on it.
 //!
 //! ```text
 //! MEMTRACE: CTX 0x… - LAUNCH - Kernel pc 0x… - Kernel name copy(float*) - grid launch id 0 - grid size 2,1,1 - block size 32,1,1 - nregs 8 - shmem 0 - cuda stream id 0
 //! MEMTRACE: CTX 0x… - grid_launch_id 0 - CTA 0,0,0 - warp 0 - LDG.E.64 - 0x00007f… 0x0000000000000000 …
 //! ```
 //!
-//! Other lines (NVBit's banner, the program's own output) are passed over. The text knows neither allocations nor host
-//! copies nor source lines: a site is a kernel with an opcode, bytes that no kernel wrote count as uninitialised, and
-//! `warp` is the number that NVBit gives, which is a slot of the multiprocessor. An address of 0 is an inactive lane.
+//! Other lines (NVBit's banner, the program's own output) are ignored. The text has no allocations, host copies or source
+//! lines, so a site is a pair of kernel and opcode, and bytes that no kernel wrote count as uninitialised. `warp` is NVBit's
+//! number, which is a slot of the multiprocessor. An address of 0 means an inactive lane.
 
 mod line;
 mod opcode;
@@ -33,11 +33,11 @@ use opcode::{Meaning, meaning};
 pub struct Imported {
     pub launches: u64,
     pub thread_accesses: u64,
-    /// Lines about other memory (shared, local, constant) by opcode.
+    /// Number of lines whose opcode accesses other memory (shared, local, constant).
     pub other_memory: u64,
-    /// Lines with opcodes whose memory and width are not known here; their accesses are missing from the capture.
+    /// Number of lines by unknown opcode; their accesses are missing from the capture.
     pub unknown: BTreeMap<String, u64>,
-    /// Lines with `LD`, `ST` or `ATOM`, which may go to any memory; they were taken for global.
+    /// Number of lines with `LD`, `ST` or `ATOM`, which may access any memory; they count as global accesses.
     pub generic: u64,
 }
 
@@ -306,7 +306,7 @@ impl<'a> Import<'a> {
         self.capture.finish(&match lost {
             0 => Outcome::Finished,
             lost => Outcome::Failed(format!(
-                "{lost} lines with opcodes that are not known here are missing: {opcodes}"
+                "{lost} lines with unknown opcodes are missing: {opcodes}"
             )),
         })?;
         Ok(self.imported)

@@ -9,14 +9,14 @@ use superstep_trace::{AccessGroup, AllocationKind, Capture, Launch, Op, Site};
 /// First byte of the only allocation.
 pub const BASE: u64 = 0x7000_0000_0000;
 
-/// Number of the load's site.
+/// Site of the load.
 pub const LOAD: u16 = 0;
-/// Number of the store's site.
+/// Site of the store.
 pub const STORE: u16 = 1;
-/// Number of the atomic's site.
+/// Site of the atomic.
 pub const ADD: u16 = 2;
 
-/// An access group of the lanes from 0 on, one for each word of the allocation.
+/// Returns an access group of consecutive lanes, one for each of the `words` of the allocation.
 pub fn group(site: u16, cta: u32, sm: u32, words: &[u64]) -> AccessGroup {
     AccessGroup {
         sm,
@@ -24,7 +24,7 @@ pub fn group(site: u16, cta: u32, sm: u32, words: &[u64]) -> AccessGroup {
     }
 }
 
-/// Writes a capture of launches, each a kernel (`write` or `read`) and its groups, all in stream 0.
+/// Writes a capture of launches in stream 0, given by kernel (`write` or `read`) and access groups.
 pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Capture {
     let site = |local, op| Site {
         function: "_Z4stepPf".into(),

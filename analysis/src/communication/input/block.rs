@@ -1,4 +1,4 @@
-//! The records of one chunk, those of each shard side by side, in memory or on disk.
+//! Records of one chunk, grouped by shard, in memory or on disk.
 
 use super::record::{Record, Survey, WideAccesses, cut, starts};
 use crate::communication::spill::file::{Piece, SpillFile, pack};
@@ -11,17 +11,17 @@ use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep_trace::{AccessGroup, Op};
 
-/// Number of shards: many more than cores, so that uneven shards even out and one shard's part of a launch is small; a power
-/// of two.
+/// Number of shards, a power of two: many more than cores, to balance uneven shards and keep each shard's part of a launch
+/// small.
 pub(crate) const SHARDS: usize = 512;
 
-/// Parts of a shard that its records are spread over before they are ordered by page; a power of two.
+/// Number of buckets that distribute a shard's records before they are sorted by page; a power of two.
 const BUCKETS: usize = 256;
 
 const SHARD_BITS: u32 = SHARDS.trailing_zeros();
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 
-/// A permutation of page numbers that separates neighbours: the highest bits are the shard, the next ones the bucket.
+/// Permutes page numbers so that neighbours are separated. The highest bits are the shard, the next ones the bucket.
 #[inline]
 pub(crate) fn spread(page: u64) -> u64 {
     page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -46,29 +46,29 @@ impl<T> Pool<T> {
         Self(Mutex::new(Vec::new()))
     }
 
-    fn things(&self) -> MutexGuard<'_, Vec<T>> {
+    fn objects(&self) -> MutexGuard<'_, Vec<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees records that were not taken.
+    /// Frees the objects that are not lent.
     pub(crate) fn clear(&self) {
-        self.things().clear();
+        self.objects().clear();
     }
 
     /// Lends an object to `work`; creates one with `new` if none is free.
     pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
-        let taken = self.things().pop();
-        let mut thing = taken.unwrap_or_else(new);
-        let result = work(&mut thing);
-        self.things().push(thing);
+        let free = self.objects().pop();
+        let mut object = free.unwrap_or_else(new);
+        let result = work(&mut object);
+        self.objects().push(object);
         result
     }
 }
 
 pub(crate) enum Block {
-    /// In memory, and by shard, where its records end.
+    /// Records in memory, and the end of each shard's records.
     Memory(Vec<Record>, Vec<u32>),
-    /// In the spill file, by shard, in pieces of about [`BLOCK_RECORDS`].
+    /// Pieces of about [`BLOCK_RECORDS`] in the spill file, by shard.
     Disk(Vec<Vec<Piece>>),
 }
 
@@ -76,7 +76,7 @@ pub(crate) type Spare = Pool<Vec<Record>>;
 
 /// Keeps a bounded part of the memory of `blocks` for reuse.
 pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
-    let mut spare = spare.things();
+    let mut spare = spare.objects();
     spare.clear();
     for block in blocks {
         if let Block::Memory(records, _) = block {
@@ -87,7 +87,7 @@ pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
 
 impl Block {
     fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
-        let used = spare.things().pop();
+        let used = spare.objects().pop();
         let mut records = used.unwrap_or_default();
         match flat.first() {
             Some(&any) if records.capacity() <= 2 * flat.len() => records.resize(flat.len(), any),
@@ -106,7 +106,7 @@ impl Block {
         Self::Memory(records, ends)
     }
 
-    /// Takes `records`, whose shards are not counted yet.
+    /// Moves all `records` into a block.
     pub(crate) fn of(records: &mut Vec<Record>, spare: &Spare) -> Self {
         let mut counts = vec![0; SHARDS];
         for record in records.iter() {
@@ -145,23 +145,23 @@ impl Block {
     }
 }
 
-/// Records that are worth a task of their own.
+/// Minimum number of records for a separate task.
 const TASK_RECORDS: usize = 1024;
 
-/// Shards that a thread takes together, so that small launches keep few threads awake.
+/// Returns how many shards a task has, so that small launches use few threads.
 pub(crate) fn shards_of_a_task(blocks: &[Block]) -> usize {
     let records: usize = blocks.iter().map(Block::len).sum();
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }
 
 /// Moves the blocks that are in memory, which are the last ones, to `file` and merges them: records of one shard are
-/// alike and compress well.
+/// similar and compress well.
 pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
     let on_disk = (blocks.iter())
         .take_while(|block| matches!(block, Block::Disk(_)))
         .count();
     let moved = blocks.split_off(on_disk);
-    // The parts that are packed and read together are bounded even if one shard has nearly all records.
+    // Bounds the size of a piece even if one shard has nearly all records.
     let mut parts: Vec<(usize, Vec<&[Record]>)> = Vec::new();
     for shard in 0..SHARDS {
         let mut records = BLOCK_RECORDS;
@@ -191,10 +191,10 @@ pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare
     Ok(())
 }
 
-/// Records of a block at which it ends: those of a thread at work fit into its core's cache.
+/// Number of records at which a block ends, so that it fits into a core's cache.
 pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
 
-/// The operation of `group`, which can be analysed.
+/// Returns the operation of `group`; fails if the group cannot be analysed.
 #[inline]
 pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
     if group.cta >= Tag::SEVERAL {
@@ -207,7 +207,7 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
     Ok(ops.op(group.site)?)
 }
 
-/// Reads a chunk and cuts its groups into records, or with `exact` records the first bytes of their accesses; `flat` is
+/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if `exact`. `flat` is
 /// scratch memory.
 pub(crate) fn collect(
     source: &impl GroupSource,
@@ -244,10 +244,10 @@ pub(crate) fn collect(
     Ok((counts, blocks))
 }
 
-/// Records that a prefetch is ahead of a store.
+/// Distance in records of a prefetch from the store.
 const AHEAD: usize = 6;
 
-/// Prefetches the memory of `record`: the hardware does not predict scattered records.
+/// Prefetches the memory of `record`, since the hardware does not predict scattered records.
 #[inline]
 fn prefetch(record: Option<&Record>) {
     #[cfg(target_arch = "x86_64")]
@@ -260,7 +260,7 @@ fn prefetch(record: Option<&Record>) {
     let _ = record;
 }
 
-/// Turns counts into ends, and returns the starts.
+/// Replaces counts by the ends of their ranges and returns the starts.
 fn sums(counts: &mut [u32]) -> Vec<u32> {
     let mut sum = 0;
     (counts.iter_mut())
@@ -281,7 +281,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Hands a shard's records in one block to `sink`, part by part.
+    /// Passes a shard's records in one block to `sink`, part by part.
     pub(crate) fn parts(
         block: &Block,
         of: &Records<'_>,
@@ -328,7 +328,7 @@ impl Gathered {
         if self.records.len() < total {
             self.records.resize(total, any);
         }
-        // With so few records all pages are one bucket.
+        // Few records share one bucket.
         let mask = if total < BUCKETS { 0 } else { BUCKETS - 1 };
         let mut counts = vec![0u32; BUCKETS];
         for (index, part) in parts.iter().enumerate() {
@@ -359,7 +359,7 @@ impl Gathered {
                 sink(bucket, &survey)?;
                 continue;
             }
-            // Stable: each page's records stay in the order of the file.
+            // A stable sort keeps each page's records in the order of the file.
             if !bucket.is_sorted_by_key(Record::page) {
                 bucket.sort_by_key(Record::page);
             }

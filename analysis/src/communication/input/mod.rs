@@ -1,4 +1,4 @@
-//! Accesses on their way in: records cut at page borders, blocks of them, and packets for other machines.
+//! Input of the engine: records cut at page borders, blocks of records, and packets for other machines.
 
 pub(crate) mod block;
 pub(crate) mod packets;

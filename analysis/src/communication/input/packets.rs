@@ -1,7 +1,7 @@
-//! Records on their way to the machine that owns their pages, packed by bucket of pages.
+//! Records for the machine that owns their pages, packed by bucket of pages.
 
 use super::block::{BLOCK_RECORDS, checked, spread};
-use super::record::{Origin, Pattern, Record, WideAccess, WideAccesses, cut};
+use super::record::{Pattern, Record, WideAccesses, cut};
 use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -9,13 +9,13 @@ use crate::sites::SiteOps;
 use rustc_hash::FxHashMap;
 use superstep_trace::SiteId;
 
-/// Bucket of page `number` of `buckets`; the engine's shards go by other bits.
+/// Returns the bucket of page `number`, by other bits than the engine's shards use.
 #[inline]
 pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
     ((u64::from(spread(number) as u32) * u64::from(buckets)) >> 32) as u32
 }
 
-/// Records of all buckets that are kept together: 48 MiB.
+/// Maximum number of records that all buckets hold: 48 MiB.
 const HELD_RECORDS: usize = 1 << 21;
 
 /// Records of one launch in a packet.
@@ -58,16 +58,16 @@ pub(crate) struct Packet {
 #[derive(Default)]
 struct Bucket {
     chunk: u64,
-    /// Launches with the number of their records.
+    /// Launches, with their numbers of records.
     launches: Vec<(u32, u32)>,
     records: Vec<Record>,
 }
 
-/// Cuts the chunks that it is given, in their order, into packets.
+/// Cuts chunks into packets.
 pub(crate) struct Cutter {
     buckets: Vec<Bucket>,
     wide: WideAccesses,
-    /// Records since all buckets were empty.
+    /// Number of records since all buckets were empty.
     held: usize,
     packets: u32,
 }
@@ -147,11 +147,15 @@ impl Cutter {
             for record in section.iter_mut() {
                 if record.pattern() == Pattern::Piece {
                     let next = (wide.len() - before) as u32;
-                    let number = *known.entry(record.origin.wide()).or_insert_with(|| {
-                        wide.extend(self.wide.get(record.origin.wide()));
+                    let number = *known.entry(record.origin).or_insert_with(|| {
+                        wide.extend(self.wide.get(record.origin).map(|it| Wide {
+                            address: it.address,
+                            width: it.width,
+                            site: it.site.0,
+                        }));
                         next
                     });
-                    record.origin = Origin::of_wide(number);
+                    record.origin = number;
                 }
             }
             sections.push(Section {
@@ -160,20 +164,6 @@ impl Cutter {
                 wide: (wide.len() - before) as u32,
             });
         }
-        let wide: Vec<Wide> = (wide.iter())
-            .map(
-                |&WideAccess {
-                     address,
-                     width,
-                     site,
-                     ..
-                 }| Wide {
-                    address,
-                    width,
-                    site: site.0,
-                },
-            )
-            .collect();
         let mut bytes = Vec::new();
         put(&[sections.len() as u32], &mut bytes);
         put(&sections, &mut bytes);
@@ -198,22 +188,22 @@ pub(crate) struct OfLaunch {
 }
 
 impl OfLaunch {
-    /// The records with the numbers that `wide` has for accesses across page borders.
+    /// Returns the records; numbers their accesses across page borders by `wide`.
     pub(crate) fn numbered(mut self, wide: &WideAccesses) -> Result<Vec<Record>> {
         let numbers: Vec<u32> = (self.wide.iter())
             .map(|one| wide.number(one.address, one.width, SiteId(one.site)))
             .collect();
         for record in &mut self.records {
             if record.pattern() == Pattern::Piece {
-                let number = numbers.get(record.origin.wide() as usize);
-                record.origin = Origin::of_wide(*number.ok_or(MALFORMED)?);
+                let number = numbers.get(record.origin as usize);
+                record.origin = *number.ok_or(MALFORMED)?;
             }
         }
         Ok(self.records)
     }
 }
 
-/// More are damage: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
+/// Maximum number of records of a packet: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
 const MOST_RECORDS: u64 = 1 << 26;
 
 const MALFORMED: AnalysisError = AnalysisError::Part {

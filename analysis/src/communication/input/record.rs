@@ -9,10 +9,11 @@ use superstep_trace::{AccessGroup, Op, SiteId};
 /// Layout of a [`Record`]'s lanes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// One after the other: lane *k* of the mask at `address + k * width`.
+    /// Adjacent accesses: lane *k* of the mask at `address + k * width`.
     Contiguous,
+    /// All lanes at the same address.
     Same,
-    /// One lane, of whose access only this part lies in the page; [`Record::origin`] numbers the access.
+    /// Part of one lane's access, which crosses a page border; [`Record::origin`] is the number of the access.
     Piece,
 }
 
@@ -22,53 +23,17 @@ const SAME: u16 = 1 << 14;
 const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 
-/// Site, number or width of a record's access. It is one word without a tag, since there are billions of records: [`Pattern::Piece`]
-/// tells numbers from sites, and [`starts`] alone makes widths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Origin {
-    word: u32,
-}
-
-fixed!(Origin { word: u32 });
-
-impl Origin {
-    pub(crate) fn of_site(site: SiteId) -> Self {
-        Self { word: site.0 }
-    }
-
-    pub(crate) fn of_wide(number: u32) -> Self {
-        Self { word: number }
-    }
-
-    fn of_width(bytes: u32) -> Self {
-        Self { word: bytes }
-    }
-
-    #[inline]
-    pub(crate) fn site(self) -> SiteId {
-        SiteId(self.word)
-    }
-
-    #[inline]
-    pub(crate) fn wide(self) -> u32 {
-        self.word
-    }
-
-    #[inline]
-    pub(crate) fn width(self) -> u32 {
-        self.word
-    }
-}
-
-/// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
+/// Accesses of consecutive active lanes of one warp at one site, entirely in one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
     pub(crate) mask: u32,
-    pub(crate) origin: Origin,
+    /// Site of the access; its number in [`WideAccesses`] for a [`Pattern::Piece`]; or its width in a record of [`starts`]. There
+    /// is no tag, since there are billions of records.
+    pub(crate) origin: u32,
     warp: u16,
-    /// Bits 0–11: width less one; then flags.
+    /// Width minus one in bits 0–11, flags above.
     shape: u16,
 }
 
@@ -80,7 +45,7 @@ impl Record {
             address,
             cta: group.cta,
             mask,
-            origin: Origin::of_site(group.site),
+            origin: group.site.0,
             // Warps beyond 65535 do not exist: a CTA has at most 1024 threads.
             warp: group.warp as u16,
             shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
@@ -97,7 +62,7 @@ impl Record {
         (self.address % PAGE_BYTES as u64) as usize
     }
 
-    /// Bytes of one lane's access (of the part in this page).
+    /// Returns the size in bytes of one lane's access, or of its part in this page.
     #[inline]
     pub(crate) fn width(&self) -> usize {
         usize::from(self.shape & WIDTH) + 1
@@ -151,7 +116,7 @@ impl Record {
         }
     }
 
-    /// Bytes of the page that are touched, from [`Record::offset`] on.
+    /// Returns how many bytes of the page are touched, starting at [`Record::offset`].
     #[inline]
     pub(crate) fn extent(&self) -> usize {
         match self.pattern() {
@@ -164,7 +129,7 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Survey {
     pub(crate) one_page: bool,
-    /// They stand in the order of their CTAs.
+    /// Whether the records are sorted by CTA.
     pub(crate) by_cta: bool,
     pub(crate) writes: bool,
     singles: bool,
@@ -196,8 +161,8 @@ impl Survey {
         }
     }
 
-    /// The width, if each record is one access, made by one thread or by several, that fills cells of `1 << cell_shift` bytes
-    /// and does not straddle a multiple of its width, and all have the same width.
+    /// Returns the width if all records have the same one and each is a single access, by one or more threads, that is aligned
+    /// to its width and fills cells of `1 << cell_shift` bytes.
     pub(crate) fn single_width(&self, cell_shift: u32) -> Option<usize> {
         (self.singles && self.width >> cell_shift != 0).then_some(self.width)
     }
@@ -207,12 +172,12 @@ fixed!(Record {
     address: u64,
     cta: u32,
     mask: u32,
-    origin: Origin,
+    origin: u32,
     warp: u16,
     shape: u16
 });
 
-/// Numbers for accesses that cross a page border, so that their parts are known to belong together.
+/// Numbers accesses that cross a page border, so that their parts can be matched.
 #[derive(Default)]
 pub(crate) struct WideAccesses(Mutex<Wide>);
 
@@ -228,7 +193,7 @@ pub(crate) struct WideAccess {
     pub(crate) address: u64,
     pub(crate) width: u32,
     pub(crate) site: SiteId,
-    /// Number of the first access with this address and width: those of several sites are one to count.
+    /// Number of the first access with this address and width: such accesses of multiple sites count once.
     pub(crate) first: u32,
 }
 
@@ -265,13 +230,13 @@ fn flags_of(op: Op) -> u16 {
     (reads * READS) | (writes * WRITES)
 }
 
-/// Hands a record of the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
+/// Passes a record of the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
 pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
     let flags = flags_of(op);
     let mut rest = group.mask;
     for &address in group.active_addresses() {
         let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
-        record.origin = Origin::of_width(group.width_bytes);
+        record.origin = group.width_bytes;
         if group.width_bytes > 0 {
             sink(record);
         }
@@ -300,7 +265,7 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
             at += 1;
             continue;
         }
-        // How many lanes from here on continue the same arithmetic sequence, of step width or zero.
+        // Counts the lanes that continue the arithmetic sequence, whose step is the width or zero.
         let step = if next == Some(&first) { 0 } else { width };
         let mut count = 2;
         if at == 0 && is_sequence(addresses, step) {
@@ -363,7 +328,7 @@ fn take_lanes(rest: &mut u32, count: usize) -> u32 {
     before & !*rest
 }
 
-/// One lane's access that crosses a page border.
+/// Cuts one lane's access, which crosses a page border.
 fn pieces(
     group: &AccessGroup,
     lane: u32,
@@ -374,13 +339,13 @@ fn pieces(
 ) {
     let width = u64::from(group.width_bytes);
     let number = wide.number(address, group.width_bytes, group.site);
-    // An address at the very top of memory is a fault of the program; what lies beyond is left out.
+    // An access past the top of the address space is a bug in the program; its bytes there are dropped.
     let end = address.saturating_add(width);
     let mut at = address;
     while at < end {
         let take = (PAGE_BYTES as u64 - at % PAGE_BYTES as u64).min(end - at);
         let mut record = Record::new(group, lane, at, take, flags | PIECE);
-        record.origin = Origin::of_wide(number);
+        record.origin = number;
         sink(record);
         at = at.saturating_add(take);
     }

@@ -1,9 +1,10 @@
-//! Where in a program communication happens: at which instruction, in which allocation; and what a launch touches.
+//! Communication by instruction and by allocation, and the footprints of launches.
 
 use super::sums::Sums;
 use crate::communication::input::record::Record;
 use crate::communication::state::bitmap::{WORDS, for_each_word};
 use crate::communication::state::unwritten;
+use crate::sites::BySite;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,8 +17,8 @@ pub struct SiteVolume {
     pub communicated_loaded_bytes: u64,
 }
 
-/// Accesses of the launches of one kernel to one allocation. An access belongs to the allocation in which it begins (in
-/// which its part begins, where it crosses a border of 4096 bytes).
+/// Accesses of one kernel's launches to one allocation. An access belongs to the allocation in which it begins; if it
+/// crosses a 4096-byte border, each part counts separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayVolume {
     pub allocation: Option<AllocationId>,
@@ -29,14 +30,14 @@ pub struct ArrayVolume {
     pub uninitialised_loaded_bytes: u64,
     pub unknown_loaded_bytes: u64,
     pub local_loaded_bytes: u64,
-    /// Received, each byte once for each receiving CTA, launch and source CTA.
+    /// Received bytes, each once for each receiving CTA, launch and source CTA.
     pub received_bytes: u64,
     pub stored_bytes: u64,
-    /// Bytes stored by any kernel that this kernel was the first other one to read.
+    /// Stored bytes whose first read by another entity was in this kernel.
     pub first_read_bytes: u64,
 }
 
-added_up! {
+add_assign! {
     ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
         uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, stored_bytes, first_read_bytes
 }
@@ -66,13 +67,13 @@ pub struct Footprint {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub touched_bytes: u64,
-    /// Of the touched ones: touched by the launch before, too.
+    /// Touched bytes that the previous launch touched, too.
     pub again_bytes: u64,
-    /// Of the touched ones: touched by any earlier launch since they were allocated.
+    /// Touched bytes that any earlier launch touched since they were allocated.
     pub known_bytes: u64,
 }
 
-added_up!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
+add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
 
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
@@ -98,7 +99,7 @@ impl Regions {
         }
     }
 
-    /// First byte and end of each.
+    /// Returns the first byte and the end of each allocation.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.live.iter().map(|(&start, &(end, _))| (start, end))
     }
@@ -108,7 +109,7 @@ impl Regions {
         (address < end).then_some(id)
     }
 
-    /// The allocation that contains the whole range (inner `None`: no allocation does); `None` if parts of it differ.
+    /// Returns the allocation that contains the whole range (`Some(None)` if no allocation meets it); `None` if parts differ.
     pub(crate) fn only(&self, start: u64, end: u64) -> Option<Option<AllocationId>> {
         let before = self.live.range(..=start).next_back();
         if let Some((_, &(until, id))) = before
@@ -123,17 +124,17 @@ impl Regions {
 
 #[derive(Debug, Default)]
 pub(crate) struct Details {
-    /// Communicated bytes by module and number within the module.
-    sites: Vec<Vec<u64>>,
+    /// Communicated bytes by site.
+    sites: BySite<u64>,
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: unwritten::OfLaunch,
     pub(crate) received_bytes: u64,
-    /// Stored bytes that turned out to communicate so far, over the whole run.
+    /// Stored bytes that communicate, found so far in the whole run.
     pub(crate) first_read_bytes: u64,
 }
 
-/// Counters at one point of a pass.
+/// Values of the counters at one point of a pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     sums: Sums,
@@ -144,24 +145,11 @@ pub(crate) struct Mark {
 impl Details {
     #[inline]
     pub(crate) fn at_site(&mut self, site: SiteId, bytes: u64) {
-        let (module, local) = (site.module() as usize, site.local() as usize);
-        match self.sites.get_mut(module).and_then(|m| m.get_mut(local)) {
+        match self.sites.get_mut(site) {
             Some(sum) => *sum += bytes,
-            None if bytes > 0 => self.first_at_site(module, local, bytes),
+            None if bytes > 0 => *self.sites.entry(site) += bytes,
             None => {}
         }
-    }
-
-    #[cold]
-    fn first_at_site(&mut self, module: usize, local: usize, bytes: u64) {
-        if self.sites.len() <= module {
-            self.sites.resize_with(module + 1, Vec::new);
-        }
-        let sums = &mut self.sites[module];
-        if sums.len() <= local {
-            sums.resize(local + 1, 0);
-        }
-        sums[local] += bytes;
     }
 
     pub(crate) fn mark(&self, sums: &Sums) -> Mark {
@@ -220,16 +208,11 @@ pub(crate) struct Found {
 impl Found {
     /// Adds the results of one shard at the end of the run.
     pub(crate) fn add(&mut self, details: Details) {
-        for (module, sums) in details.sites.iter().enumerate() {
-            for (local, &bytes) in sums.iter().enumerate().filter(|&(_, &bytes)| bytes > 0) {
-                let site = SiteId::new(module as u16, local as u16);
-                *self.sites.entry(site).or_default() += bytes;
-            }
+        for (site, &bytes) in details.sites.iter().filter(|&(_, &bytes)| bytes > 0) {
+            *self.sites.entry(site).or_default() += bytes;
         }
-        details
-            .arrays
-            .into_values()
-            .for_each(|more| self.add_array(more));
+        let arrays = details.arrays.into_values();
+        arrays.for_each(|more| self.add_array(more));
     }
 
     fn add_array(&mut self, more: ArrayVolume) {
@@ -245,7 +228,7 @@ impl Found {
         arrays.iter().for_each(|more| self.add_array(*more));
     }
 
-    /// By site; by allocation and kernel.
+    /// Returns the rows by site, those by allocation and kernel, and the footprints.
     pub(crate) fn into_rows(self) -> (Vec<SiteVolume>, Vec<ArrayVolume>, Vec<Footprint>) {
         let site = |(site, communicated_loaded_bytes)| SiteVolume {
             site,

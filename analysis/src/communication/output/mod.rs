@@ -1,4 +1,4 @@
-//! Results of the analysis: volumes, transfers, details and strides, by launch and in all.
+//! Results of the analysis: volumes, transfers, details and strides, by launch and in total.
 
 pub(crate) mod detail;
 pub(crate) mod kept;

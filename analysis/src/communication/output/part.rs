@@ -1,4 +1,4 @@
-//! Sums of an analysis of some of the pages: numbers that become those of the program when all parts are added.
+//! Sums of an analysis of some of the pages. The sum of all parts is the result for the program.
 
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::StrideCounts;
@@ -13,21 +13,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AllocationId, SiteId};
 
-/// A reception by an access across a page border: the CTA, the number of the access, the source.
+/// Receiving CTA, number and source of an access across a page border.
 pub(crate) type WideSource = (u32, u32, Tag);
 
 /// Sums of the accesses of one launch in some of the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LaunchPart {
     pub(crate) volume: Volume,
-    /// Received, by source launch.
+    /// Received bytes, by source launch.
     pub(crate) flows: BTreeMap<u32, Amount>,
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: Vec<((SiteId, AllocationId), unwritten::Amount)>,
 }
 
 impl LaunchPart {
-    /// Adds one shard's results of the latest launch, without accesses across page borders.
+    /// Adds one shard's results of the latest launch, except accesses across page borders.
     pub(crate) fn shard(&mut self, out: &mut ShardOut) {
         let sums = std::mem::take(&mut out.sums);
         self.volume += Volume {
@@ -53,7 +53,7 @@ impl LaunchPart {
         sum.add(amount.bytes, amount.count);
     }
 
-    /// Counts an access across a page border, whose bytes are counted already; returns its part of a transfer.
+    /// Counts an access across a page border, whose bytes are already counted; returns its part of a transfer.
     pub(crate) fn wide(
         &mut self,
         receiver_launch: u32,
@@ -95,10 +95,10 @@ pub(crate) struct LaunchSums {
     pub(crate) stores: StrideCounts,
 }
 
-/// Sums of some chunks or of some pages. They are added in any order.
+/// Sums of some chunks or of some pages, to be added in any order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
-    /// By position of the launch; those of which nothing is known are left out.
+    /// Sums by position of the launch; launches without results are absent.
     pub(crate) launches: BTreeMap<u32, LaunchSums>,
     pub(crate) sites: Vec<SiteVolume>,
     pub(crate) arrays: Vec<ArrayVolume>,
@@ -124,7 +124,7 @@ impl Sums {
     }
 }
 
-/// Part of a reception by an access across a page border, as one of its pages has it: other machines have the other pages.
+/// Source of an access across a page border in one of its pages; other machines may have the other pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WidePart {
     pub(crate) launch: u32,

@@ -1,29 +1,22 @@
 //! Distances between the addresses of communicating loads and stores (figure 6.5).
 //!
-//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends; stores until
+//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends, stores until
 //! the program ends, because any later launch may read them.
 
 use crate::bins::{STRIDE_BINS, bin};
-use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
-use crate::communication::spill::sorted::{Item, Sorted, Sorter, order};
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::spill::sorted::{Item, Sorter, order};
 use crate::error::Result;
-use std::sync::Arc;
-use superstep_trace::Cancellation;
 
-const LOADS: &str = "loads";
-const STORES: &str = "stores";
-
-/// Number of distances by bin of [`STRIDE_BINS`].
+/// Number of distances in each of the [`STRIDE_BINS`].
 pub type StrideCounts = [u64; STRIDE_BINS.len()];
 
-/// Distances of one launch, those of all of its CTAs added up.
-///
-/// For each CTA its distinct addresses are sorted, and the differences of neighbours are counted.
+/// Distances of one launch: the differences of neighbours among the sorted distinct addresses of each CTA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchStrides {
-    /// Of loads that read a byte last written by another entity in an earlier launch.
+    /// Distances of loads that read a byte last written by another entity in an earlier launch.
     pub loads: StrideCounts,
-    /// Of stores of which another entity read a byte in a later launch.
+    /// Distances of stores of which another entity read a byte in a later launch.
     pub stores: StrideCounts,
 }
 
@@ -33,63 +26,7 @@ pub(crate) struct Owner {
     pub(crate) cta: u32,
 }
 
-pub(crate) struct Strides {
-    /// Of launches whose distances are not counted yet.
-    loads: Sorter<Run>,
-    stores: Sorter<Run>,
-    counted: Vec<LaunchStrides>,
-    sorter: Box<dyn Fn(&'static str) -> Sorter<Run> + Send + Sync>,
-}
-
-impl Strides {
-    /// Up to `bytes` of loads, and of stores, stay in memory; the rest goes to `folder`.
-    pub(crate) fn new(bytes: usize, folder: Arc<SpillFolder>, cancellation: Cancellation) -> Self {
-        let sorter = move |name| Sorter::new(name, bytes, folder.clone(), cancellation);
-        Self {
-            loads: sorter(LOADS),
-            stores: sorter(STORES),
-            counted: Vec::new(),
-            sorter: Box::new(sorter),
-        }
-    }
-
-    /// Takes the runs that one part of the pages has found since the last call.
-    pub(crate) fn take(&self, loads: &mut Runs, stores: &mut Runs) -> Result<()> {
-        self.loads.append(loads.take())?;
-        self.stores.append(stores.take())
-    }
-
-    /// Counts the distances of all loads, which are of the launch at `position`.
-    pub(crate) fn end_launch(&mut self, position: u32) -> Result<()> {
-        let loads = std::mem::replace(&mut self.loads, (self.sorter)(LOADS));
-        let of_launch = self.launch(position);
-        distances(loads, |_, counts| add(&mut of_launch.loads, counts))
-    }
-
-    fn launch(&mut self, position: u32) -> &mut LaunchStrides {
-        let position = position as usize;
-        if self.counted.len() <= position {
-            self.counted.resize(position + 1, LaunchStrides::default());
-        }
-        &mut self.counted[position]
-    }
-
-    pub(crate) fn finish(mut self, launches: usize) -> Result<Vec<LaunchStrides>> {
-        let stores = std::mem::replace(&mut self.stores, (self.sorter)(STORES));
-        distances(stores, |launch, counts| {
-            add(&mut self.launch(launch).stores, counts);
-        })?;
-        self.counted.resize(launches, LaunchStrides::default());
-        Ok(self.counted)
-    }
-
-    /// All loads and stores, of launches that have not ended.
-    pub(crate) fn into_sorted(self) -> Result<(Sorted<Run>, Sorted<Run>)> {
-        Ok((self.loads.finish()?, self.stores.finish()?))
-    }
-}
-
-/// Addresses `first`, `first + step`, … `count` of them.
+/// The `count` addresses `first`, `first + step`, and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
     owner: Owner,
@@ -99,8 +36,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Extends this run by `next`, which must not begin before it, if its addresses continue with the same step or are
-    /// already in the run.
+    /// Extends this run by `next`, which must not begin before it, if the addresses of `next` continue with the same step
+    /// or are already in the run.
     fn continued_by(&mut self, next: &Run) -> bool {
         let distance = next.first - self.first;
         if self.owner != next.owner {
@@ -135,7 +72,7 @@ impl Run {
     }
 }
 
-/// Runs in the order of their discovery; the same address may appear in several runs.
+/// Runs in the order of their discovery; the same address may appear in multiple runs.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Vec<Run>);
 
@@ -174,7 +111,7 @@ impl Runs {
             if last.first == first && usize::from(last.count) == count {
                 return;
             }
-            // Continues the last one.
+            // Continues the last run.
             if last.first + (step as u64) * u64::from(last.count) == first
                 && let Some(sum) = last.count.checked_add(count as u16)
             {
@@ -194,9 +131,9 @@ impl Runs {
         self.0.len()
     }
 
-    /// Sorts the runs from number `from` on and joins adjacent ones: scattered reads are found one by one.
+    /// Sorts the runs from index `from` on and joins adjacent ones, since scattered reads are found one by one.
     pub(crate) fn settle(&mut self, from: usize) {
-        // The list is shorter where many runs were found and have been taken.
+        // The list is shorter if runs were taken since `from` was its length.
         let from = from.min(self.0.len());
         let found = &mut self.0[from..];
         if found.is_sorted_by_key(Item::key) {
@@ -244,7 +181,7 @@ impl Item for Run {
     }
 }
 
-/// The distances within each owner of runs, by launch.
+/// Passes the distances within each owner's runs to `sink`, by launch.
 pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCounts)) -> Result<()> {
     let of_piece = |runs: &[Run]| {
         let mut addresses = Vec::new();
@@ -267,7 +204,7 @@ pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCoun
     })
 }
 
-/// `runs`: all of one CTA in one launch.
+/// Counts the distances of `runs`, which are all of one CTA in one launch.
 fn of_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
     addresses.clear();
     for run in runs {

@@ -1,4 +1,4 @@
-//! Sums that the passes over pages collect.
+//! Results that the passes over pages collect.
 
 use super::detail::{Details, Regions};
 use super::kept::Kept;
@@ -8,7 +8,6 @@ use crate::communication::engine::Options;
 use crate::communication::input::record::{Pattern, Record, WideAccess};
 use crate::communication::state::bitmap::Bitmap;
 use crate::communication::state::shadow::{Page, Tag, Writer};
-use crate::error::Result;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -22,18 +21,12 @@ pub(crate) struct View<'a> {
     pub(crate) wide: &'a [WideAccess],
     pub(crate) regions: &'a Regions,
     pub(crate) ops: &'a SiteOps,
-    /// Takes over what exceeds a shard's budget.
+    /// Receives the results that exceed a shard's budget.
     pub(crate) kept: &'a Kept,
     pub(crate) cancellation: Cancellation,
 }
 
 impl View<'_> {
-    /// Moves a shard's results of the current launch out if there are many.
-    #[inline]
-    pub(crate) fn make_room(&self, out: &mut ShardOut) -> Result<()> {
-        self.kept.take_much(self.launch, out)
-    }
-
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
         self.kernels.get(launch as usize) == Some(&self.kernel)
@@ -42,12 +35,12 @@ impl View<'_> {
     #[inline]
     pub(crate) fn site_of(&self, record: &Record) -> Option<SiteId> {
         match record.pattern() {
-            Pattern::Piece => (self.wide.get(record.origin.wide() as usize)).map(|wide| wide.site),
-            _ => Some(record.origin.site()),
+            Pattern::Piece => (self.wide.get(record.origin as usize)).map(|wide| wide.site),
+            _ => Some(SiteId(record.origin)),
         }
     }
 
-    /// Whether CTA `source` of launch `launch` is the entity `cta` of the current launch.
+    /// Returns whether CTA `source` of launch `launch` is the same entity as CTA `cta` of the current launch.
     #[inline]
     pub(crate) fn is_self(&self, launch: u32, source: u32, cta: u32) -> bool {
         source == cta && self.is_same_kernel(launch)
@@ -64,7 +57,7 @@ pub(crate) struct Sums {
     pub(crate) unknown: u64,
     pub(crate) local: u64,
     pub(crate) several_writers: u64,
-    /// Those of them that at least one plain store wrote.
+    /// Bytes with multiple writers, at least one of which is a plain store.
     pub(crate) racing: u64,
 }
 
@@ -81,10 +74,10 @@ impl Amount {
     }
 }
 
-/// Parts of transfers that a shard collects before it joins them.
+/// Minimum number of parts of transfers that a shard joins.
 const JOIN_AT: usize = 1 << 16;
 
-/// Part of what one CTA of the current launch received from one source.
+/// Part of the bytes that one CTA of the current launch received from one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) source: Tag,
@@ -93,7 +86,7 @@ pub(crate) struct Received {
     pub(crate) count: u32,
 }
 
-/// Sorts, and makes one entry of those with the same CTAs unless its numbers would become too large.
+/// Sorts the parts and merges those with the same CTAs, unless a sum would overflow.
 fn join(parts: &mut Vec<Received>) {
     parts.sort_unstable_by_key(|part| u128::from(part.source.0) << 32 | u128::from(part.cta));
     parts.dedup_by(|next, kept| {
@@ -112,13 +105,13 @@ fn join(parts: &mut Vec<Received>) {
     });
 }
 
-/// CTA numbers below which sums by source are kept, 8 bytes each.
+/// Upper bound of the CTA numbers for which sums by source are kept, 8 bytes each.
 const SOURCES: usize = 1 << 20;
 
-/// Bytes that one CTA has received from CTAs of one launch.
+/// Bytes that one CTA has received from the CTAs of one launch.
 #[derive(Default)]
 struct BySource {
-    /// Receiving CTA and launch of the sources.
+    /// Receiving CTA, and launch of the sources.
     of: (u32, u32),
     /// Bytes and count by source.
     amounts: Vec<[u32; 2]>,
@@ -127,7 +120,7 @@ struct BySource {
     added: u32,
 }
 
-/// Writers but for number `own`.
+/// Returns the writers except the one with index `own`.
 fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize, &Writer)> {
     (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
 }
@@ -136,26 +129,26 @@ fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize
 pub(crate) struct ShardOut {
     pub(crate) options: Options,
     pub(crate) sums: Sums,
-    /// Received in the current launch, by position of the source launch.
+    /// Bytes received in the current launch, by position of the source launch.
     pub(crate) flows: FxHashMap<u32, Amount>,
-    /// Received in the current launch, by source and receiving CTA.
+    /// Bytes received in the current launch, by source and receiving CTA.
     pub(crate) transfers: Vec<Received>,
-    /// Length of `transfers` from which on entries of the same CTAs are joined.
+    /// Length of `transfers` at which entries of the same CTAs are joined.
     join_at: usize,
     pub(crate) loads: Runs,
-    /// Stores that turned out to communicate, over the whole run.
+    /// Communicating stores of the whole run.
     pub(crate) stores: Runs,
     /// Accesses across a page border in the current launch: receiving CTA, number, source.
     pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
     /// Results by instruction and allocation, if requested.
     pub(crate) details: Details,
-    /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
+    /// Bytes stored by each launch that another entity has read so far, by position of the launch.
     pub(crate) communicated_stored: Vec<u64>,
-    /// Bytes that the latest receiver has from cells with several writers, not yet in the maps.
+    /// Bytes from cells with multiple writers that are not in `transfers` yet, all of the latest receiver.
     by_source: BySource,
-    /// The latest source and receiver, not yet in the maps.
+    /// Bytes from the latest source for the latest receiver that are not in `transfers` yet.
     pending: Option<(Tag, u32, Amount)>,
-    /// The latest source launch, not yet in `flows`.
+    /// Bytes from the latest source launch that are not in `flows` yet.
     flow: (u32, Amount),
 }
 
@@ -199,10 +192,11 @@ impl ShardOut {
         }
     }
 
-    /// CTA `cta` received `bytes` and `count` from each of `writers`, ascending CTAs of launch `launch`, but for number `own`.
+    /// Counts that CTA `cta` received `bytes` and `count` from each of `writers` (ascending CTAs of launch `launch`), except
+    /// the one with index `own`.
     ///
-    /// Where a thousand CTAs add to a histogram that a thousand read, there are more of these than of anything else: they are
-    /// summed by source before they are sorted.
+    /// If a thousand CTAs add to a histogram that a thousand CTAs read, such receptions outnumber all others, so they are summed
+    /// by source before they are sorted.
     pub(crate) fn received_from_several(
         &mut self,
         cta: u32,
@@ -224,7 +218,7 @@ impl ShardOut {
             self.by_source.of = now;
         }
         let sums = &mut self.by_source;
-        // Bytes of one cell, so at most eight of either.
+        // These are bytes of one cell, so at most eight.
         sums.added += bytes.max(count);
         if sums.amounts.len() <= last {
             sums.amounts.resize(last + 1, [0; 2]);
@@ -271,7 +265,7 @@ impl ShardOut {
         }
     }
 
-    /// Bytes that some CTA received from CTAs of one launch, where the sender does not matter.
+    /// Counts bytes that a CTA received from CTAs of one launch, without the sender.
     #[inline]
     pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
         if self.flow.0 != launch {
@@ -308,7 +302,7 @@ impl ShardOut {
         }
     }
 
-    /// Takes the transfers of the launch at `position` that are not pending.
+    /// Takes the transfers of the launch at `position`, except pending ones.
     pub(crate) fn transfers(&mut self, position: u32) -> Vec<Transfer> {
         let mut parts = std::mem::take(&mut self.transfers);
         join(&mut parts);
@@ -327,7 +321,7 @@ impl ShardOut {
             .collect()
     }
 
-    /// Counts what several CTAs wrote in `page` in launch `launch`; `plain`: bytes that a plain store wrote.
+    /// Counts the bytes of `page` that multiple CTAs wrote in launch `launch`; `plain` has the bytes that a plain store wrote.
     pub(crate) fn several_writers(&mut self, launch: u32, page: &Page, plain: &Bitmap) {
         for (offset, len) in page.written_by_several(launch) {
             self.sums.several_writers += len as u64;
@@ -341,7 +335,7 @@ impl ShardOut {
         self.end_flow();
     }
 
-    /// `bytes` more bytes stored by `launch` turned out to be communicated.
+    /// Counts `bytes` stored by `launch` that communicate.
     #[inline]
     pub(crate) fn stored_by(&mut self, launch: u32, bytes: u64) {
         let launch = launch as usize;

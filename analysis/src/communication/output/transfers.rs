@@ -1,12 +1,10 @@
 //! The transfers of a program, in memory or on disk.
 
 use super::volume::Transfer;
-use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
-use crate::communication::spill::limit::MemoryLimit;
-use crate::communication::spill::sorted::{Item, Sorted, Sorter};
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::spill::sorted::{Item, Sorted};
 use crate::error::Result;
 use std::sync::Arc;
-use superstep_trace::Cancellation;
 
 /// Transfers in ascending order, each pair of CTAs and launches once.
 #[derive(Clone, Debug)]
@@ -45,26 +43,6 @@ impl Transfers {
         let mut all = Vec::new();
         self.each(|transfer| all.push(*transfer))?;
         Ok(all)
-    }
-}
-
-/// Collects parts of transfers in any order.
-#[derive(Debug)]
-pub(crate) struct TransferSorter(Sorter<Transfer>);
-
-impl TransferSorter {
-    pub(crate) fn new(limit: &MemoryLimit, cancellation: Cancellation) -> Self {
-        let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
-        let bytes = limit.budget().sorter_bytes;
-        Self(Sorter::new("transfers", bytes, folder, cancellation))
-    }
-
-    pub(crate) fn append(&self, parts: Vec<Transfer>) -> Result<()> {
-        self.0.append(parts)
-    }
-
-    pub(crate) fn finish(self) -> Result<Transfers> {
-        Ok(Transfers::new(self.0.finish()?))
     }
 }
 

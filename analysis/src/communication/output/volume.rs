@@ -1,4 +1,4 @@
-//! Tables of communication: volumes by launch, by kernel and in all, and transfers between CTAs.
+//! Tables of communication: volumes by launch, by kernel and in total, and transfers between CTAs.
 
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::LaunchStrides;
@@ -6,6 +6,7 @@ use super::transfers::Transfers;
 use crate::columns;
 use crate::communication::state::unwritten::UnwrittenRead;
 use crate::metrics::share;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{LaunchId, StreamId};
@@ -33,14 +34,14 @@ table! {
     }
 }
 
-added_up! {
+add_assign! {
     Volume: loaded_bytes, communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
         uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, received_count, stored_bytes,
         communicated_stored_bytes, several_writers_bytes, racing_bytes
 }
 
 impl Volume {
-    /// Communicated over stored bytes, from 0 to 1; 0 where nothing was stored.
+    /// Returns communicated over stored bytes, from 0 to 1; 0 if nothing was stored.
     pub fn share(&self) -> f64 {
         share(self.communicated_stored_bytes, self.stored_bytes)
     }
@@ -51,7 +52,7 @@ pub struct LaunchVolume {
     pub stream: StreamId,
     pub superstep: LaunchId,
     pub kernel: String,
-    /// Its volumes; what it stored may have been read at any later time.
+    /// Volumes of the launch; its stores may have been read at any later time.
     pub volume: Volume,
 }
 
@@ -63,16 +64,33 @@ pub struct KernelVolume {
     pub volume: Volume,
 }
 
-/// Bytes that went from one launch to another.
+/// Sums the volumes of each kernel, in the order of first launch, and of all launches.
+pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume) {
+    let mut kernels: Vec<KernelVolume> = Vec::new();
+    let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut total = Volume::default();
+    for launch in launches {
+        let number = *numbers.entry(&launch.kernel).or_insert_with(|| {
+            kernels.push(KernelVolume {
+                kernel: launch.kernel.clone(),
+                launches: 0,
+                volume: Volume::default(),
+            });
+            kernels.len() - 1
+        });
+        kernels[number].launches += 1;
+        kernels[number].volume += launch.volume;
+        total += launch.volume;
+    }
+    (kernels, total)
+}
+
+/// Sum of the transfers from one launch to another. Launches are indices of [`Communication::launches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
-    /// Index of the source in [`Communication::launches`].
     pub source_launch: u32,
-    /// Index of the receiver in [`Communication::launches`].
     pub receiver_launch: u32,
-    /// Sum of `bytes` of the transfers between them.
     pub bytes: u64,
-    /// Sum of `count` of the transfers between them.
     pub count: u64,
 }
 
@@ -88,26 +106,26 @@ table! {
     }
 }
 
-/// Everything that [`super::Engine`] finds.
+/// Results of [`super::Engine`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Communication {
-    /// By launch, in the order of their sequence numbers.
+    /// Volumes by launch, in the order of sequence numbers.
     pub launches: Vec<LaunchVolume>,
-    /// By kernel, in the order of first launch.
+    /// Volumes by kernel, in the order of first launch.
     pub kernels: Vec<KernelVolume>,
     pub total: Volume,
-    /// From launch to launch, sorted.
+    /// Flows from launch to launch, sorted.
     pub flows: Vec<Flow>,
-    /// From CTA to CTA, sorted; empty unless [`super::Options::transfers`] asks for them.
+    /// Transfers from CTA to CTA, sorted; empty without [`super::Options::transfers`].
     pub transfers: Transfers,
-    /// By launch, in the order of `launches`; empty unless [`super::Options::strides`] asks for them.
+    /// Strides in the order of `launches`; empty without [`super::Options::strides`].
     pub strides: Vec<LaunchStrides>,
-    /// By instruction, those that communicate; empty unless [`super::Options::details`] asks for them.
+    /// Instructions that communicate; empty without [`super::Options::details`].
     pub sites: Vec<SiteVolume>,
-    /// By allocation and kernel, in ascending order; empty unless [`super::Options::details`] asks for them.
+    /// Volumes by allocation and kernel, ascending; empty without [`super::Options::details`].
     pub arrays: Vec<ArrayVolume>,
-    /// By launch, in the order of `launches`; empty unless [`super::Options::details`] asks for them.
+    /// Footprints in the order of `launches`; empty without [`super::Options::details`].
     pub footprints: Vec<Footprint>,
-    /// Loads of what nothing had written, in ascending order; empty unless [`super::Options::details`] asks for them.
+    /// Loads of unwritten bytes, ascending; empty without [`super::Options::details`].
     pub unwritten: Vec<UnwrittenRead>,
 }

@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// A folder of temporary files; it is made when it is first needed and removed with the analysis.
+/// A folder of temporary files, which is created when first needed and removed with the analysis.
 #[derive(Debug)]
 pub(crate) struct SpillFolder {
     parent: PathBuf,
-    made: Mutex<Option<Made>>,
+    created: Mutex<Option<Created>>,
 }
 
 #[derive(Debug)]
-struct Made {
+struct Created {
     folder: TempDir,
-    /// Locked while the process lives.
+    /// Locked for the lifetime of the process.
     _in_use: File,
 }
 
@@ -32,7 +32,7 @@ impl SpillFolder {
     pub(crate) fn new(parent: PathBuf) -> Self {
         Self {
             parent,
-            made: Mutex::new(None),
+            created: Mutex::new(None),
         }
     }
 
@@ -41,33 +41,33 @@ impl SpillFolder {
     }
 
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.is_none() {
+        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        if created.is_none() {
             remove_abandoned(&self.parent);
-            *made = Some(Made::new(&self.parent).map_err(failed(&self.parent))?);
+            *created = Some(Created::new(&self.parent).map_err(failed(&self.parent))?);
         }
-        let folder = made.as_ref().map(|made| made.folder.path());
+        let folder = created.as_ref().map(|created| created.folder.path());
         Ok(folder.unwrap_or(&self.parent).join(name))
     }
 }
 
-impl Made {
+impl Created {
     fn new(parent: &Path) -> std::io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        // It gets its name when it is locked, so that no other process finds it before.
+        // The file is renamed after it is locked, so that no other process finds it unlocked.
         let unnamed = folder.path().join("new");
         let in_use = File::create(&unnamed)?;
-        // Without file locks, folders of killed analyses remain.
+        // On a file system without locks, folders of killed analyses remain.
         let _ = in_use.try_lock();
         fs::rename(unnamed, folder.path().join(IN_USE))?;
-        Ok(Made {
+        Ok(Self {
             folder,
             _in_use: in_use,
         })
     }
 }
 
-/// Removes folders that killed analyses left, as far as possible.
+/// Removes folders of killed analyses, as far as possible.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -113,7 +113,7 @@ macro_rules! fixed_numbers {
 }
 fixed_numbers!(u8, u16, u32, u64);
 
-/// A type that is stored as its fields, one after the other.
+/// Implements `Fixed` for a type by storing its fields one after another.
 macro_rules! fixed {
     ($type:ident { $($field:ident: $kind:ty),+ }) => {
         impl Fixed for $type {
@@ -144,11 +144,11 @@ pub(crate) use fixed;
 
 const LEVEL: i32 = 1;
 
-/// Fewer bytes than this are not worth a compressor.
+/// Minimum size that is worth compressing.
 const LEAST_BYTES: usize = 4096;
 
-/// Compresses the items of `parts`. First bytes come first, then second ones, and so on: bytes of the same meaning are
-/// similar and compress well.
+/// Compresses the items of `parts`, stored as the first bytes of all items, then the second bytes, and so on: bytes of the
+/// same meaning are similar and compress well.
 pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
     let count: usize = parts.iter().map(|part| part.len()).sum();
     let mut columns = vec![0; count * T::BYTES];
@@ -174,7 +174,7 @@ pub(crate) fn unpack<T: Fixed>(
     count: usize,
     out: &mut Vec<T>,
 ) -> std::io::Result<()> {
-    // Incompressible items are stored as they are.
+    // Incompressible items are stored uncompressed.
     let columns = if packed.len() == count * T::BYTES {
         Cow::Borrowed(packed)
     } else {
@@ -255,11 +255,11 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(failed(&path))
 }
 
-/// Bytes of a [`Run`] that are written or read together. They are not compressed: each is merged several times, and
-/// compression would cost as much as that.
+/// Size of the buffer for a [`Run`]. Runs are not compressed: they are merged multiple times, and compression would cost as
+/// much as a merge.
 const BUFFER_BYTES: usize = 1 << 17;
-/// Freed at once of what has been read for the last time.
-const GIVE_BACK_BYTES: u64 = 4 << 20;
+/// Size of the parts of a file that are freed after they were read for the last time.
+const FREED_BYTES: u64 = 4 << 20;
 
 /// Items in a file, written once and read from the beginning.
 #[derive(Debug)]
@@ -290,7 +290,7 @@ impl<T: Fixed> RunWriter<T> {
         let mut bytes = [0; 64];
         item.put(&mut bytes);
         let written = self.file.write_all(&bytes[..T::BYTES]);
-        // Made where it is needed: it copies the path.
+        // `failed` copies the path, so it is called only for an error.
         written.map_err(|error| failed(&self.run.path)(error))
     }
 
@@ -301,16 +301,11 @@ impl<T: Fixed> RunWriter<T> {
 }
 
 impl Run {
-    pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<T>> {
-        self.read_from(0)
-    }
-
-    /// Reads everything for the last time and frees disk space on the way, so that a merge does not need twice the
-    /// space.
+    /// Reads all items for the last time and frees their disk space, so that a merge does not need twice the space.
     pub(crate) fn read_out<T: Fixed>(&self) -> Result<RunReader<T>> {
         let file = File::options().read(true).write(true).open(&self.path);
         Ok(RunReader {
-            given_back: Some(0),
+            freed: Some(0),
             ..self.reader(file.map_err(failed(&self.path))?, 0)
         })
     }
@@ -328,7 +323,7 @@ impl Run {
             path: self.path.clone(),
             read: first,
             items: self.items,
-            given_back: None,
+            freed: None,
             kind: PhantomData,
         }
     }
@@ -336,21 +331,21 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // The folder is removed later; until then a file that cannot be removed only takes space.
+        // The folder is removed later; until then, a file that cannot be removed only takes space.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Reads the items of a [`Run`], which has to stay.
+/// Reads the items of a [`Run`], which must outlive the reader.
 #[derive(Debug)]
 pub(crate) struct RunReader<T> {
     file: BufReader<File>,
     path: PathBuf,
-    /// Items so far, and in all.
+    /// Number of items read so far.
     read: u64,
     items: u64,
-    /// Bytes freed so far; `None` if the file is kept.
-    given_back: Option<u64>,
+    /// Number of bytes freed so far; `None` if the file is kept.
+    freed: Option<u64>,
     kind: PhantomData<T>,
 }
 
@@ -363,13 +358,13 @@ impl<T: Fixed> RunReader<T> {
         let read = self.file.read_exact(&mut bytes[..T::BYTES]);
         read.map_err(|error| failed(&self.path)(error))?;
         self.read += 1;
-        if let Some(given_back) = &mut self.given_back
-            && self.read * T::BYTES as u64 >= *given_back + GIVE_BACK_BYTES
+        if let Some(freed) = &mut self.freed
+            && self.read * T::BYTES as u64 >= *freed + FREED_BYTES
         {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // Where the file system cannot punch holes, the space is freed with the file.
-            let _ = fallocate(self.file.get_ref(), hole, *given_back, GIVE_BACK_BYTES);
-            *given_back += GIVE_BACK_BYTES;
+            // If the file system cannot punch holes, the space is freed with the file.
+            let _ = fallocate(self.file.get_ref(), hole, *freed, FREED_BYTES);
+            *freed += FREED_BYTES;
         }
         Ok(Some(T::get(&bytes)))
     }

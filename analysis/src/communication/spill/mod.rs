@@ -1,4 +1,4 @@
-//! Data that does not fit in memory: sorted runs and pages in files.
+//! Data that does not fit in memory: sorted runs and pages in temporary files.
 
 pub(crate) mod file;
 pub(crate) mod limit;

@@ -1,4 +1,4 @@
-//! Pages of shadow memory as bytes, for those that do not fit into memory.
+//! Encodes pages of shadow memory that do not fit in memory.
 
 use super::file::Fixed;
 use crate::communication::output::detail::Touched;
@@ -8,7 +8,7 @@ use crate::communication::state::shadow::{PAGE_BYTES, Page, Several, Tag, Writer
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
     out.extend([page.shift as u8, u8::from(!page.starts.is_empty())]);
-    // Neighbours mostly have the same writer.
+    // Adjacent cells mostly have the same writer.
     for run in page.cells.chunk_by(|a, b| a == b) {
         out.extend(run[0].0.to_le_bytes());
         out.extend((run.len() as u16).to_le_bytes());
@@ -31,7 +31,7 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     }
 }
 
-/// Takes the next page off `bytes`; `None` at their end, and where they are not those of a page.
+/// Decodes the next page and removes it from `bytes`; returns `None` at the end, or if the bytes are not a page.
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     let number = next(bytes)?;
     let shift: u8 = next(bytes)?;
@@ -77,7 +77,7 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     Some((number, page))
 }
 
-/// Appends what was touched of page `number` to `out`.
+/// Appends the touched bytes of page `number` to `out`.
 pub(crate) fn put_touched(number: u64, touched: &Touched, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
     out.extend(touched.launch.to_le_bytes());
@@ -86,7 +86,7 @@ pub(crate) fn put_touched(number: u64, touched: &Touched, out: &mut Vec<u8>) {
     }
 }
 
-/// The inverse of [`put_touched`], as [`take`].
+/// Decodes the output of [`put_touched`] as [`take`] decodes a page.
 pub(crate) fn take_touched(bytes: &mut &[u8]) -> Option<(u64, Touched)> {
     let number = next(bytes)?;
     let mut touched = Touched::new();

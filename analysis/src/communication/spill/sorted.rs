@@ -1,4 +1,4 @@
-//! Sorting more than fits in memory: sorted runs, in memory or on disk, merged at the end.
+//! Sorts more items than fit in memory, as runs in memory or on disk that are merged at the end.
 
 use super::file::{Fixed, Run, RunReader, RunWriter, SpillFolder};
 use crate::error::Result;
@@ -9,25 +9,25 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Cancellation;
 
-/// Number of runs on disk, merged equally often, that are merged into one: so each item is written a few times,
+/// Number of runs on disk, merged equally often, that are merged into one. Each item is thus written only a few times,
 /// however many there are.
 const MERGE_AT: usize = 256;
 
-/// Items of a run where there is no limit to the memory.
+/// Number of items of a run without a memory limit.
 const RUN_ITEMS: usize = 1 << 20;
 
-/// Parts that the last merge in memory is cut into, so that threads share it.
+/// Number of parts of the final merge in memory, which threads share.
 const PARTS: usize = 64;
 
-/// Items that a thread takes together, with the rest of the last one's group.
+/// Number of items that a thread takes at once, in addition to the rest of the last one's group.
 const PIECE: usize = 1 << 13;
 
-/// Collects items from several threads and sorts them. Neighbours that can be joined are.
+/// Collects items from multiple threads, sorts them, and joins equal ones.
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
     name: &'static str,
-    run_items: usize,
-    /// Items of all runs that stay in memory.
+    pub(crate) run_items: usize,
+    /// Maximum number of items in all runs that stay in memory.
     memory_items: usize,
     folder: Arc<SpillFolder>,
     cancellation: Cancellation,
@@ -36,44 +36,44 @@ pub(crate) struct Sorter<T> {
 
 #[derive(Debug, Default)]
 struct State<T> {
-    /// Not yet in a run.
+    /// Items that are not in a run yet.
     pending: Vec<Vec<T>>,
     pending_items: usize,
     memory: Vec<Vec<T>>,
     memory_items: usize,
-    /// By how often their items were merged.
+    /// Runs by how often their items were merged.
     disk: Vec<Vec<Run>>,
     files: u64,
 }
 
 pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
-    /// The item's place in the order as a number; compared much faster than its fields. Items of the same place may differ.
+    /// Returns the sort key, which is compared much faster than the fields. Different items may have the same key.
     fn key(&self) -> u128;
 
-    /// Adds `other`, which is of the same place or directly behind, if they are one.
+    /// Adds `other`, the next item in the order, if both are one item; returns whether they are.
     fn join(&mut self, other: &Self) -> bool;
 
-    /// Common key of a group's items: of a source CTA's transfers, or of a CTA's addresses.
+    /// Returns the common key of a group: of a source CTA's transfers, or of a CTA's addresses.
     fn group(&self) -> u64 {
         (self.key() >> 64) as u64
     }
 }
 
-/// Sorts, quickly where parts are in order already, and joins.
+/// Sorts and joins items; fast if parts are already in order.
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
     items.sort_by_key(Item::key);
     items.dedup_by(|next, kept| kept.join(next));
 }
 
 impl<T: Item> Sorter<T> {
-    /// `name` is for its files; up to about `budget_bytes` stay in memory.
+    /// Creates a sorter that keeps up to about `budget_bytes` in memory; `name` is for its files.
     pub(crate) fn new(
         name: &'static str,
         budget_bytes: usize,
         folder: Arc<SpillFolder>,
         cancellation: Cancellation,
     ) -> Self {
-        // One half is for runs in memory, the other for what is pending, and for each thread a run with the copy that sorting
+        // One half is for runs in memory, the other for pending items and, for each thread, a run and the copy that sorting
         // makes of it.
         let shares = 1 + 2 * rayon::current_num_threads();
         let memory_items = budget_bytes / 2 / size_of::<T>();
@@ -88,16 +88,11 @@ impl<T: Item> Sorter<T> {
         }
     }
 
-    pub(crate) fn run_items(&self) -> usize {
-        self.run_items
-    }
-
     fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds items. Sorting and writing are done by the thread whose items complete a run; others wait only while the
-    /// state is locked.
+    /// Adds items. The thread whose items complete a run sorts and writes it; others wait only while the state is locked.
     pub(crate) fn append(&self, items: Vec<T>) -> Result<()> {
         if items.is_empty() {
             return Ok(());
@@ -165,7 +160,7 @@ impl<T: Item> Sorter<T> {
         writer.finish()
     }
 
-    /// Sorted parts in memory, one behind the other, or runs on disk if any of them went there.
+    /// Returns all items as consecutive sorted parts in memory, or as runs on disk if any run was written.
     fn parts(&self) -> Result<(Vec<Vec<T>>, Vec<Run>)> {
         let pending = std::mem::take(&mut self.state().pending);
         let mut last = joined(pending);
@@ -184,7 +179,7 @@ impl<T: Item> Sorter<T> {
         Ok((memory, disk))
     }
 
-    /// All items, sorted and joined, in memory if none was written to disk.
+    /// Returns all items, sorted and joined; in memory if none was written to disk.
     pub(crate) fn finish(self) -> Result<Sorted<T>> {
         let (memory, disk) = self.parts()?;
         let run = match disk.is_empty() {
@@ -199,8 +194,8 @@ impl<T: Item> Sorter<T> {
         })
     }
 
-    /// Passes all items once, sorted and joined, in pieces of whole groups: `work` maps each piece, on several threads
-    /// where all is in memory, and `sink` gets the results in order.
+    /// Passes all items, sorted and joined, to `work` in pieces of whole groups, on multiple threads if all items are in
+    /// memory. Passes the results to `sink` in order.
     pub(crate) fn pieces<R: Send>(
         self,
         work: impl Fn(&[T]) -> R + Sync,
@@ -249,14 +244,14 @@ fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
         let least = rest.len().min(PIECE);
         let group = rest[least - 1].group();
         let more = rest[least..].partition_point(|item| item.group() == group);
-        let (piece, behind) = rest.split_at(least + more);
+        let (piece, after) = rest.split_at(least + more);
         pieces.push(piece);
-        rest = behind;
+        rest = after;
     }
     pieces
 }
 
-/// Merges sorted runs: the order of keys is cut into parts between groups, and each part is sorted by itself.
+/// Merges sorted runs: cuts the range of keys into parts between groups and sorts each part separately.
 fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, cancellation: Cancellation) -> Vec<Vec<T>> {
     let [_, _, ..] = runs.as_slice() else {
         return runs;
@@ -301,7 +296,7 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     while let Some(mut head) = heads.peek_mut() {
         let (_, index, item) = head.0;
         match readers[index].next()? {
-            // In its place: the heap moves one element instead of two.
+            // Replacing the head moves one element of the heap instead of two.
             Some(next) => head.0 = (next.key(), index, next),
             None => drop(std::collections::binary_heap::PeekMut::pop(head)),
         }
@@ -313,7 +308,7 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     current.iter().try_for_each(sink)
 }
 
-/// Checks `cancellation` once in many items.
+/// Returns a function that checks `cancellation` once in many calls.
 fn paced(cancellation: Cancellation) -> impl FnMut() -> Result<()> {
     let mut items = 0u32;
     move || {
@@ -330,7 +325,7 @@ pub(crate) struct Sorted<T> {
     memory: Vec<Vec<T>>,
     run: Option<Run>,
     cancellation: Cancellation,
-    /// Keeps the file's folder.
+    /// Keeps the file's folder alive.
     _folder: Arc<SpillFolder>,
 }
 
@@ -351,20 +346,8 @@ impl<T: Item> Sorted<T> {
         (self.run.as_ref()).map_or_else(in_memory, |run| run.items)
     }
 
-    pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-        let mut step = paced(self.cancellation);
-        let mut sink = |item: &T| {
-            step()?;
-            sink(item)
-        };
-        let Some(run) = &self.run else {
-            return self.memory.iter().flatten().try_for_each(sink);
-        };
-        let mut reader = run.read()?;
-        while let Some(item) = reader.next()? {
-            sink(&item)?;
-        }
-        Ok(())
+    pub(crate) fn each(&self, sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
+        self.part(0..self.len(), sink)
     }
 
     /// Passes the items with these numbers to `sink`, in order.
@@ -374,14 +357,15 @@ impl<T: Item> Sorted<T> {
         mut sink: impl FnMut(&T) -> Result<()>,
     ) -> Result<()> {
         let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
+        let mut step = paced(self.cancellation);
         let Some(run) = &self.run else {
-            let items = self.memory.iter().flatten();
-            return items
-                .skip(first as usize)
-                .take(count as usize)
-                .try_for_each(sink);
+            let items = self.memory.iter().flatten().skip(first as usize);
+            return items.take(count as usize).try_for_each(|item| {
+                step()?;
+                sink(item)
+            });
         };
-        let (mut reader, mut step) = (run.read_from(first)?, paced(self.cancellation));
+        let mut reader = run.read_from(first)?;
         for _ in 0..count {
             step()?;
             reader.next()?.iter().try_for_each(&mut sink)?;
@@ -390,7 +374,8 @@ impl<T: Item> Sorted<T> {
     }
 
     pub(crate) fn into_items(self) -> Result<impl Iterator<Item = Result<T>>> {
-        let mut reader = self.run.as_ref().map(Run::read).transpose()?;
+        let run = self.run.as_ref();
+        let mut reader = run.map(|run| run.read_from(0)).transpose()?;
         let mut memory = self.memory.into_iter().flatten();
         let kept = (self.run, self._folder);
         Ok(std::iter::from_fn(move || {
@@ -402,7 +387,7 @@ impl<T: Item> Sorted<T> {
         }))
     }
 
-    /// Passes neighbours with the same key to `sink`.
+    /// Passes adjacent items with the same key to `sink`.
     pub(crate) fn groups<K: PartialEq>(
         &self,
         key: impl Fn(&T) -> K,

@@ -1,4 +1,4 @@
-//! A set of byte offsets within a page that is cleared in time proportional to its size.
+//! A set of byte offsets in a page, which is cleared in time proportional to its size.
 
 use super::shadow::PAGE_BYTES;
 
@@ -7,7 +7,7 @@ pub(crate) const WORDS: usize = PAGE_BYTES / 64;
 
 pub(crate) struct Bitmap {
     words: [u64; WORDS],
-    /// Bit *i*: word *i* may have bits set.
+    /// Bit *i* is set if word *i* may have bits set.
     touched: u64,
 }
 
@@ -58,7 +58,7 @@ impl Bitmap {
     }
 }
 
-/// Calls `f(word, mask)` for every 64-bit word that the bit range `start..start + len` meets.
+/// Calls `f(word, mask)` for every 64-bit word that overlaps the bit range `start..start + len`.
 #[inline]
 pub(crate) fn for_each_word(start: usize, len: usize, mut f: impl FnMut(usize, u64)) {
     let end = start + len;

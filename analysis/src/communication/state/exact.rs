@@ -1,9 +1,8 @@
-//! Communication by equal addresses (`--match exact-address`), as the analysis of Rieber 2017 has it: the unit
+//! Communication by equal addresses (`--match exact-address`), as in the analysis of Rieber 2017: the unit
 //! is the address of an access, whatever its width.
 
 use super::host::Untraced;
 use super::shadow::{PAGE_BYTES, Tag};
-use crate::communication::engine::Options;
 use crate::communication::input::record::Record;
 use crate::communication::output::strides::Owner;
 use crate::communication::output::sums::{ShardOut, View};
@@ -14,41 +13,41 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Matching {
-    /// Bytes: a read communicates by each byte that another entity wrote.
+    /// A read communicates each byte that another entity wrote.
     #[default]
     Bytes,
-    /// Addresses: a read communicates where its address equals that of a write.
+    /// A read communicates if its address equals that of another entity's write.
     ExactAddress,
 }
 
 struct Cell {
     launch: u32,
-    /// Ascending by CTA.
+    /// Writers, ascending by CTA.
     writers: SmallVec<[Writer; 1]>,
     plain: bool,
 }
 
 struct Writer {
     cta: u32,
-    /// The widest of its writes.
+    /// Width of its widest write.
     width: u32,
     counted: bool,
 }
 
-/// The addresses of one page that accesses began at.
+/// Addresses in one page at which accesses began.
 #[derive(Default)]
 pub(crate) struct ExactPage {
     cells: FxHashMap<u16, Cell>,
 }
 
 impl ExactPage {
-    /// The host wrote there, or memory was allocated or freed.
+    /// Forgets the writers of a range that the host wrote or that was allocated or freed.
     pub(crate) fn forget(&mut self, offset: usize, len: usize) {
         self.cells
             .retain(|&at, _| !(offset..offset + len).contains(&usize::from(at)));
     }
 
-    /// All records of one launch that begin in the page at `base`, ordered by CTA.
+    /// Analyses all records of one launch that begin in the page at `base`, ordered by CTA.
     pub(crate) fn launch(
         &mut self,
         view: &View<'_>,
@@ -62,7 +61,7 @@ impl ExactPage {
         }
         let mut several: FxHashSet<u16> = FxHashSet::default();
         for record in records.iter().filter(|record| record.writes()) {
-            let at = record.offset() as u16;
+            let (at, width) = (record.offset() as u16, record.origin);
             let new = || Cell {
                 launch: view.launch,
                 writers: SmallVec::new(),
@@ -74,12 +73,10 @@ impl ExactPage {
             }
             cell.plain |= !record.reads();
             match cell.writers.last_mut() {
-                Some(last) if last.cta == record.cta => {
-                    last.width = last.width.max(record.origin.width())
-                }
+                Some(last) if last.cta == record.cta => last.width = last.width.max(width),
                 _ => cell.writers.push(Writer {
                     cta: record.cta,
-                    width: record.origin.width(),
+                    width,
                     counted: false,
                 }),
             }
@@ -106,10 +103,10 @@ impl ExactPage {
         let mut own: FxHashSet<(u16, u32)> = FxHashSet::default();
         let mut seen: FxHashSet<(u16, u32)> = FxHashSet::default();
         for record in records {
-            let at = record.offset() as u16;
+            let (at, width) = (record.offset() as u16, record.origin);
             for thread in record.threads() {
                 if record.reads() && own.contains(&(at, thread)) {
-                    out.sums.local += u64::from(record.origin.width());
+                    out.sums.local += u64::from(width);
                 } else if record.reads() {
                     self.load(view, untraced, base, record, &mut seen, out);
                 }
@@ -120,7 +117,7 @@ impl ExactPage {
         }
     }
 
-    /// One read; `seen`: offsets and widths that the CTA has read.
+    /// Counts one read. `seen` has the offsets and widths that the CTA has read.
     fn load(
         &mut self,
         view: &View<'_>,
@@ -130,7 +127,7 @@ impl ExactPage {
         seen: &mut FxHashSet<(u16, u32)>,
         out: &mut ShardOut,
     ) {
-        let (at, width) = (record.offset() as u16, u64::from(record.origin.width()));
+        let (at, width) = (record.offset() as u16, u64::from(record.origin));
         let (address, receiver) = (base + u64::from(at), record.cta);
         let Some(cell) = self.cells.get_mut(&at) else {
             let mut wrote = untraced.parts(address, address.saturating_add(1));
@@ -144,7 +141,7 @@ impl ExactPage {
             return;
         }
         out.sums.communicated += width;
-        if !seen.insert((at, record.origin.width())) {
+        if !seen.insert((at, record.origin)) {
             return;
         }
         let strides = out.options.strides;
@@ -162,10 +159,6 @@ impl ExactPage {
             }
         }
     }
-}
-
-pub(crate) fn asked(options: Options) -> bool {
-    options.matching == Matching::ExactAddress
 }
 
 const _: () = assert!(PAGE_BYTES <= 1 << 16);

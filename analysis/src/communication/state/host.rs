@@ -1,9 +1,9 @@
-//! Bytes that the host or opaque launches wrote, for memory that no traced kernel has written yet.
+//! Bytes last written by the host or opaque launches, for memory that no traced kernel has written yet.
 
 use super::shadow::Tag;
 use std::collections::BTreeMap;
 
-/// Last writers other than traced kernels. Every byte has at most one.
+/// Last writers other than traced kernels. Each byte has at most one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Untraced {
     host: Ranges,
@@ -24,7 +24,7 @@ impl Untraced {
         }
     }
 
-    /// The written parts of `start..end`, in no order.
+    /// Returns the written parts of `start..end`, in no order.
     pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Tag)> + '_ {
         let all = [(Tag::HOST, &self.host), (Tag::UNKNOWN, &self.unknown)];
         all.into_iter().flat_map(move |(tag, ranges)| {
@@ -33,7 +33,7 @@ impl Untraced {
     }
 }
 
-/// A set of addresses as disjoint, not touching ranges.
+/// A set of addresses as disjoint, non-adjacent ranges.
 #[derive(Clone, Debug, Default)]
 struct Ranges {
     ranges: BTreeMap<u64, u64>,
@@ -63,7 +63,7 @@ impl Ranges {
         }
     }
 
-    /// Removes and returns the ranges that meet `start..end`.
+    /// Removes and returns the ranges that overlap `start..end`.
     fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let below = self.ranges.range(..end).rev();
         let met = below.take_while(|&(_, &e)| e > start && start < end);
@@ -74,7 +74,7 @@ impl Ranges {
         met
     }
 
-    /// The parts of `start..end` that are in the set, from the highest down.
+    /// Returns the parts of `start..end` that are in the set, in descending order.
     fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges
             .range(..end)

@@ -1,6 +1,5 @@
-//! Launches with more accesses, concentrated in a few pages, than fit in memory. Their records are sorted on disk by
-//! page and CTA, and a large page's records are read again for each pass; only the page and one CTA's records stay in
-//! memory.
+//! Launches whose accesses, concentrated in a few pages, do not fit in memory. Their records are sorted on disk by page and
+//! CTA, and a large page's records are read again for each pass; only the page and one CTA's records are in memory.
 
 use super::bitmap::Bitmap;
 use super::host::Untraced;
@@ -16,8 +15,9 @@ use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::spill::sorted::{Item, Sorted, Sorter};
 use crate::error::Result;
 use std::ops::Range;
+use std::sync::Arc;
 
-/// A record with its place in the order of the file.
+/// A record with its position in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Ordered {
     record: Record,
@@ -32,7 +32,7 @@ fixed!(Ordered {
 impl Item for Ordered {
     #[inline]
     fn key(&self) -> u128 {
-        // 52, 31 and 45 bits.
+        // The parts have 52, 31 and 45 bits.
         let (page, cta) = (u128::from(self.record.page()), u128::from(self.record.cta));
         page << 76 | cta << 45 | u128::from(self.number)
     }
@@ -105,7 +105,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Does the work of [`Shard::page`], record by record.
+    /// Does the work of [`Shard::page`] one CTA at a time.
     fn large_page(
         &mut self,
         view: &View,
@@ -144,7 +144,7 @@ impl Shard {
                 .or_insert_with(|| fresh_page(untraced, base, &[], strides));
             records.ctas(|records| {
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
-                view.make_room(&mut self.out)
+                view.kept.take_many(view.launch, &mut self.out)
             })?;
             (known, never_in(page))
         };
@@ -192,7 +192,8 @@ impl Shard {
 
 fn ordered(view: &View, of: &Records<'_>) -> Result<Sorted<Ordered>> {
     let bytes = of.most * size_of::<Ordered>();
-    let sorter = Sorter::new("records", bytes, of.spill_folder(), view.cancellation);
+    let folder = Arc::new(of.folder.another());
+    let sorter = Sorter::new("records", bytes, folder, view.cancellation);
     let mut number = 0;
     for block in of.blocks {
         Gathered::parts(block, of, |records| {

@@ -1,4 +1,4 @@
-//! Bytes of the current page by the thread of the current CTA that wrote them in this launch.
+//! Bytes that each thread of the current CTA wrote in the current page in this launch.
 
 use super::bitmap::Bitmap;
 use super::shadow::PAGE_BYTES;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 pub(crate) struct Local {
     written: Bitmap,
-    /// The first thread that wrote each byte in `written`.
+    /// First thread that wrote each byte in `written`.
     first: Box<[u32; PAGE_BYTES]>,
     more: FxHashSet<(u16, u32)>,
 }

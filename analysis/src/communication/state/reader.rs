@@ -1,4 +1,4 @@
-//! Reads: finds the writer of each byte of an access and counts it as `docs/metrics.md` says.
+//! Finds the writers of the bytes that an access reads, and counts them as `docs/metrics.md` defines.
 
 use super::bitmap::Bitmap;
 use super::local::Local;
@@ -15,11 +15,11 @@ pub(crate) struct Seen {
     bytes: Bitmap,
     /// Aligned accesses of 1, 2, 4, 8 and 16 bytes, by number of the access within the page.
     accesses: [Bitmap; 5],
-    /// Other accesses: offset and width.
+    /// Offset and width of other accesses.
     odd: FxHashSet<(u16, u16)>,
-    /// Accesses counted for some of their sources only, because other bytes were the thread's own.
+    /// Accesses counted for only some of their sources, because the thread itself wrote other bytes.
     partial: FxHashSet<(u16, u16, Tag)>,
-    /// By cell: the number of the last turn in which it was read by itself. A turn is one CTA's part of a page.
+    /// Last turn in which a single access read each cell. A turn is one CTA's part of a page.
     pub(crate) turns: Box<[u32; PAGE_BYTES]>,
     pub(crate) turn: u32,
 }
@@ -60,7 +60,7 @@ impl Seen {
         (class < 5 && width == 1 << class && at & (width - 1) == 0).then_some(class)
     }
 
-    /// Marks the accesses of `width` bytes that fill `at..at + len` and returns how many were not marked yet.
+    /// Marks the accesses of `width` bytes that fill `at..at + len` and returns how many are new.
     #[inline]
     fn accesses(&mut self, at: usize, len: usize, width: usize) -> u64 {
         match Self::class(at, width) {
@@ -81,12 +81,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) seen: &'a mut Seen,
     pub(crate) sources: &'a mut Vec<Tag>,
     pub(crate) out: &'a mut ShardOut,
-    /// The page belongs to several allocations.
+    /// Whether the page belongs to multiple allocations.
     pub(crate) is_shared: bool,
 }
 
 impl Reader<'_> {
-    /// `local`: the CTA's writes in this launch so far.
+    /// Counts a read; `local` has the CTA's writes in this launch so far.
     #[inline]
     pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
         if !self.out.options.details {
@@ -128,18 +128,18 @@ impl Reader<'_> {
         }
     }
 
-    /// A record none of whose threads has written in this launch.
+    /// Counts a record none of whose threads has written its bytes in this launch.
     #[inline]
     fn record(&mut self, record: &Record) {
         let (at, width) = (record.offset(), record.width());
         match record.pattern() {
             Pattern::Contiguous => self.run(at, record.extent(), width, 1),
             Pattern::Same => self.run(at, width, width, record.lanes() as u64),
-            Pattern::Piece => self.bytes(at, width, 1, Some(record.origin.wide()), |_| false),
+            Pattern::Piece => self.bytes(at, width, 1, Some(record.origin), |_| false),
         }
     }
 
-    /// A record some of whose threads may have written in this launch.
+    /// Counts a record some of whose threads may have written its bytes in this launch.
     fn record_after_writes(&mut self, record: &Record, local: &Local) {
         let width = record.width();
         let step = match record.pattern() {
@@ -150,7 +150,7 @@ impl Reader<'_> {
         let mut at = record.offset();
         for thread in record.threads() {
             if local.any(at, width, thread) || piece {
-                let wide = piece.then_some(record.origin.wide());
+                let wide = piece.then_some(record.origin);
                 self.bytes(at, width, 1, wide, |byte| local.wrote(byte, thread));
             } else {
                 self.run(at, width, width, 1);
@@ -159,7 +159,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whole accesses of `width` bytes side by side, each made by `times` threads.
+    /// Counts adjacent accesses of `width` bytes, each made by `times` threads.
     #[inline]
     pub(crate) fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
         let end = start + len;
@@ -188,7 +188,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whole accesses whose bytes all have the same single writer.
+    /// Counts adjacent accesses whose bytes all have the same single writer.
     #[inline]
     fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
         let volume = len as u64 * times;
@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Marks bytes with a single writer, another entity, as read; returns how many this CTA had not read yet.
+    /// Marks bytes whose single writer is another entity as read; returns how many this CTA had not read yet.
     #[inline]
     fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
         let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
@@ -219,7 +219,7 @@ impl Reader<'_> {
         fresh
     }
 
-    /// Accesses of `width` bytes that fill `at..at + len` communicate; `new` of them are not known yet.
+    /// Records that the accesses of `width` bytes that fill `at..at + len` communicate, if any is `new`.
     #[inline]
     pub(crate) fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
         if new != 0 && self.out.options.strides {
@@ -231,7 +231,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Bytes of one cell that several CTAs wrote; `count`: accesses to add for each of them.
+    /// Counts a read of bytes of one cell that multiple CTAs wrote; adds `count` accesses for each of the CTAs.
     fn several(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
         let mut bits = 0;
         self.seen.bytes.insert(at, len, |_, fresh| {
@@ -240,7 +240,7 @@ impl Reader<'_> {
         self.several_fresh((at, len), times, (bits, count), tag);
     }
 
-    /// Reads bytes of which `bits` marks those that this CTA has not read yet.
+    /// Counts a read of bytes that multiple CTAs wrote; `bits` marks those that this CTA has not read yet.
     #[inline]
     pub(crate) fn several_fresh(
         &mut self,
@@ -255,7 +255,7 @@ impl Reader<'_> {
         else {
             return;
         };
-        // At least one of the writers is another CTA, so the value is another's.
+        // At least one of the writers is another CTA.
         self.out.sums.communicated += len as u64 * times;
         let bits = bits * first_bit;
         let own = match self.view.is_same_kernel(launch) {
@@ -297,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One access, or a part of the access with number `wide`, byte by byte.
+    /// Counts one access, or a part of the access with number `wide`, byte by byte.
     fn bytes(
         &mut self,
         at: usize,

@@ -1,12 +1,12 @@
 //! Shadow memory of one page: the last writer of each byte.
 //!
-//! A page starts with one cell for each aligned 4-byte word and is split into one cell a byte when something writes
-//! part of a word. Most pages never are.
+//! A page starts with one cell per aligned 4-byte word and is split into one cell per byte when part of a word is
+//! written. Most pages are never split.
 
 use super::bitmap::{WORDS, for_each_word};
 use smallvec::SmallVec;
 
-/// Bytes of a page of shadow memory (not related to the pages of the operating system).
+/// Size of a page of shadow memory, unrelated to the pages of the operating system.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 #[inline]
@@ -22,22 +22,22 @@ impl Tag {
     pub(crate) const HOST: Tag = Tag(1);
     /// An opaque launch, or an earlier writer.
     pub(crate) const UNKNOWN: Tag = Tag(2);
-    /// Set in the place of a CTA number: several CTAs wrote, and the other bits number them in [`Page::several`]. CTA numbers
-    /// stay below.
+    /// Bit that is set instead of a CTA number if multiple CTAs wrote; the bits below are an index of [`Page::several`]. CTA
+    /// numbers are smaller.
     pub(crate) const SEVERAL: u32 = 1 << 31;
 
-    /// CTA `cta` in launch `launch` (position in the order of all launches).
+    /// Returns the tag of CTA `cta` in the launch at position `launch`.
     #[inline]
     pub(crate) fn cta(launch: u32, cta: u32) -> Self {
         Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
     }
 
-    /// Several CTAs of launch `launch`, those at `index` of [`Page::several`].
+    /// Returns the tag of multiple CTAs of launch `launch`, at `index` of [`Page::several`].
     fn several(launch: u32, index: u16) -> Self {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
 
-    /// Position of the launch, if a traced launch wrote.
+    /// Returns the position of the launch, if a traced launch wrote.
     #[inline]
     pub(crate) fn launch(self) -> Option<u32> {
         ((self.0 >> 32) as u32).checked_sub(1)
@@ -68,37 +68,37 @@ impl Tag {
 /// The CTAs that wrote one cell in one launch, at least two.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Several {
-    /// Ascending by CTA. Mostly there are two.
+    /// Writers, ascending by CTA; mostly two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
     pub(crate) cell: u16,
-    /// Bit *b*: the bit *b* is set in the `counted` of all writers.
+    /// Bits that are set in the `counted` of all writers.
     pub(crate) all_counted: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
     pub(crate) cta: u32,
-    /// Bit *b*: byte *b* of the cell as written by this CTA was read by another entity.
+    /// Bit *b* is set if another entity read byte *b* of the cell as written by this CTA.
     pub(crate) counted: u8,
 }
 
 pub(crate) struct Page {
     pub(crate) cells: Vec<Tag>,
-    /// Bytes of a cell as a power of two: 2 or 0.
+    /// Binary logarithm of a cell's size in bytes: 2 or 0.
     pub(crate) shift: u32,
-    /// Bit for each byte with a single writer: another entity has read it since.
+    /// Bit of each byte with a single writer; set if another entity has read it since.
     pub(crate) counted: [u64; WORDS],
-    /// Targets of the tags of cells with several writers; an entry without writers is free.
+    /// Writers of the cells with multiple writers; an entry without writers is free.
     pub(crate) several: Vec<Several>,
-    /// Free places of `several`.
+    /// Free indices of `several`.
     pub(crate) free: Vec<u16>,
-    /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
-    /// of a launch wrote the cell. Empty where this is not needed.
+    /// Offset of the store that wrote each cell; the largest one if multiple stores of a launch wrote the cell. Empty if not
+    /// needed.
     pub(crate) starts: Vec<u16>,
 }
 
 impl Page {
-    /// A page whose bytes all have `tag`; `words`: one cell a word; `starts`: remember where stores begin.
+    /// Creates a page whose bytes all have `tag`, with one cell per word if `words`. It keeps the offsets of stores if `starts`.
     pub(crate) fn new(tag: Tag, words: bool, starts: bool) -> Self {
         let shift = if words { 2 } else { 0 };
         Self {
@@ -111,13 +111,13 @@ impl Page {
         }
     }
 
-    /// Where in the page the store of the byte at `offset` begins; the page must have been asked to remember.
+    /// Returns the offset of the store that wrote the byte at `offset`. The page must keep `starts`.
     #[inline]
     pub(crate) fn start(&self, offset: usize) -> u64 {
         u64::from(self.starts[offset >> self.shift])
     }
 
-    /// Bits of the bytes in the cell of byte `bit` of 64.
+    /// Returns the bits of all bytes in the cell of byte `bit` of 64.
     #[inline]
     pub(crate) fn cell_bits(&self, bit: usize) -> u64 {
         ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
@@ -128,7 +128,7 @@ impl Page {
         self.cells[offset >> self.shift]
     }
 
-    /// Last writer of all bytes of an access that fills whole cells, unless they differ.
+    /// Returns the last writer of all bytes of an access that fills whole cells, unless they differ.
     #[inline]
     pub(crate) fn only_tag(&self, offset: usize, len: usize) -> Option<Tag> {
         let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
@@ -140,7 +140,7 @@ impl Page {
         size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 40
     }
 
-    /// First offset from `offset` on, at most `end`, whose last writer differs from that at `offset`.
+    /// Returns the first offset after `offset` whose last writer differs from that at `offset`, at most `end`.
     #[inline]
     pub(crate) fn segment_end(&self, offset: usize, end: usize) -> usize {
         let first = offset >> self.shift;
@@ -152,7 +152,7 @@ impl Page {
         }
     }
 
-    /// The writers of the cell at `offset`, and the byte's bit in [`Several::counted`].
+    /// Returns the writers of the cell at `offset`, and the byte's bit in [`Writer::counted`].
     #[inline]
     pub(crate) fn several(&mut self, offset: usize) -> Option<(&mut Several, u8)> {
         let bit = 1 << (offset & ((1 << self.shift) - 1));
@@ -160,10 +160,10 @@ impl Page {
         self.several.get_mut(index).map(|several| (several, bit))
     }
 
-    /// A place for the writers of `cell`.
-    fn take_place(&mut self, cell: usize) -> u16 {
+    /// Returns the index of an entry for the writers of `cell`.
+    fn take_entry(&mut self, cell: usize) -> u16 {
         let index = self.free.pop().unwrap_or_else(|| {
-            // There are at most as many as cells.
+            // There is at most one entry per cell.
             self.several.push(Several::default());
             (self.several.len() - 1) as u16
         });
@@ -174,7 +174,7 @@ impl Page {
 
     /// Frees the entry of `old`, the replaced tag of a cell.
     #[inline]
-    fn give_back(&mut self, old: Tag) {
+    fn free_entry(&mut self, old: Tag) {
         if let Some(index) = old.several_index() {
             self.several[index].writers.clear();
             self.free.push(index as u16);
@@ -186,7 +186,7 @@ impl Page {
         offset >> self.shift == (offset + len - 1) >> self.shift
     }
 
-    /// Marks bytes of single writers as read by another entity and returns those that were not yet: `bits` of word `word`.
+    /// Marks `bits` of word `word`, bytes with single writers, as read by another entity; returns those that were unmarked.
     #[inline]
     pub(crate) fn count_read(&mut self, word: usize, bits: u64) -> u64 {
         let new = bits & !self.counted[word];
@@ -194,7 +194,7 @@ impl Page {
         new
     }
 
-    /// Makes cells small enough for `offset..offset + len` to be whole cells.
+    /// Splits the cells if `offset..offset + len` is not whole cells.
     #[inline]
     fn fit(&mut self, offset: usize, len: usize) {
         if (offset | len) & ((1 << self.shift) - 1) != 0 {
@@ -215,7 +215,7 @@ impl Page {
             for byte in 0..bytes {
                 let cell = usize::from(several.cell) << shift | byte;
                 let launch = self.cells[cell].launch().unwrap_or_default();
-                let index = self.take_place(cell);
+                let index = self.take_entry(cell);
                 self.cells[cell] = Tag::several(launch, index);
                 let part = &mut self.several[usize::from(index)];
                 (part.writers).extend(several.writers.iter().map(|writer| Writer {
@@ -227,7 +227,7 @@ impl Page {
         }
     }
 
-    /// Sets the last writer of a range to one that is no traced kernel.
+    /// Sets the last writer of a range to one other than a traced kernel.
     pub(crate) fn set(&mut self, offset: usize, len: usize, tag: Tag) {
         if len == 0 {
             return;
@@ -236,14 +236,14 @@ impl Page {
         let cells = offset >> self.shift..(offset + len) >> self.shift;
         if self.has_several() {
             for cell in cells.clone() {
-                self.give_back(self.cells[cell]);
+                self.free_entry(self.cells[cell]);
             }
         }
         self.cells[cells].fill(tag);
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// CTA `cta` of launch `launch` writes a range by stores of `width` bytes. All CTAs of a launch write in ascending
+    /// Writes a range by stores of `width` bytes of CTA `cta` in launch `launch`. The CTAs of a launch must write in ascending
     /// order.
     #[inline]
     pub(crate) fn write(&mut self, offset: usize, len: usize, width: usize, launch: u32, cta: u32) {
@@ -263,13 +263,13 @@ impl Page {
                 self.write_again(cell, old, launch, cta);
             } else {
                 self.cells[cell] = tag;
-                self.give_back(old);
+                self.free_entry(old);
             }
         }
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// Before the range is written.
+    /// Marks the starts of stores, before the range is written.
     fn mark_starts(&mut self, offset: usize, len: usize, width: usize, launch: u32) {
         for start in (offset..offset + len).step_by(width) {
             let cells = start >> self.shift..(start + width) >> self.shift;
@@ -284,7 +284,7 @@ impl Page {
     #[cold]
     fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
         let index = old.several_index().unwrap_or_else(|| {
-            let index = self.take_place(cell);
+            let index = self.take_entry(cell);
             self.cells[cell] = Tag::several(launch, index);
             let first = Writer {
                 cta: old.cta_number(),
@@ -304,7 +304,7 @@ impl Page {
         self.several.len() > self.free.len()
     }
 
-    /// Byte ranges (offset, length) that several CTAs wrote in launch `launch`.
+    /// Returns the byte ranges (offset, length) that multiple CTAs wrote in launch `launch`.
     pub(crate) fn written_by_several(
         &self,
         launch: u32,

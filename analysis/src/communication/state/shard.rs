@@ -1,7 +1,7 @@
-//! One part of the pages: reads of a launch first, then its writes, page by page.
+//! A shard of the pages: analyses a launch page by page, first its reads, then its writes.
 
 use super::bitmap::Bitmap;
-use super::exact::{self, ExactPage};
+use super::exact::ExactPage;
 use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Reader, Seen, by_allocation};
@@ -17,21 +17,20 @@ use crate::communication::spill::shadow_file;
 use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 use superstep_trace::AllocationId;
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
     pub(crate) pages: FxHashMap<u64, Page>,
-    /// Instead of `pages`, where addresses are matched.
+    /// Replacement of `pages` if addresses are matched.
     exact: FxHashMap<u64, ExactPage>,
     /// Touched bytes, if requested.
     touched: FxHashMap<u64, Touched>,
-    /// About the bytes of `pages` and `touched`.
+    /// Approximate size of `pages` and `touched` in bytes.
     pub(crate) bytes: usize,
-    /// Number of pages, written and touched ones, that are on disk; then none are in memory.
+    /// Numbers of written and touched pages on disk. If they are not 0, no pages are in memory.
     on_disk: (usize, usize),
-    /// Writes by others than kernels since the pages went to disk: start, end, last writer.
+    /// Writes other than by kernels since the pages were swapped out: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
 }
@@ -40,15 +39,9 @@ pub(crate) struct Records<'a> {
     pub(crate) blocks: &'a [Block],
     pub(crate) shard: usize,
     pub(crate) file: Option<&'a SpillFile>,
-    /// How many are taken together in memory.
+    /// Maximum number of records that are taken at once in memory.
     pub(crate) most: usize,
     pub(crate) folder: &'a SpillFolder,
-}
-
-impl Records<'_> {
-    pub(crate) fn spill_folder(&self) -> Arc<SpillFolder> {
-        Arc::new(self.folder.another())
-    }
 }
 
 pub(crate) struct Scratch {
@@ -93,10 +86,6 @@ impl Shard {
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     pub(crate) fn pages(&self) -> usize {
         self.pages.len() + self.touched.len() + self.on_disk.0 + self.on_disk.1 + self.exact.len()
     }
@@ -121,7 +110,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads the pages back, if they are on disk.
+    /// Reads the pages back if they are on disk.
     pub(crate) fn swap_in(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
         if self.on_disk == (0, 0) {
             return Ok(());
@@ -139,7 +128,7 @@ impl Shard {
             self.pages.insert(number, page);
         }
         if !rest.is_empty() || (self.pages.len(), self.touched.len()) != self.on_disk {
-            let source = std::io::Error::other("the file is not what was written");
+            let source = std::io::Error::other("the file was changed");
             let path = folder.file(name)?;
             return Err(AnalysisError::Spill { path, source });
         }
@@ -150,7 +139,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Sets the last writer of the part of `start..end` that lies in page `number`, where the page exists.
+    /// Sets the last writer of the part of `start..end` in page `number`, if the page exists.
     pub(crate) fn set(&mut self, number: u64, start: u64, end: u64, tag: Tag) {
         let (offset, len) = part(number, start, end);
         if let Some(page) = self.exact.get_mut(&number) {
@@ -158,7 +147,7 @@ impl Shard {
         }
         if self.on_disk != (0, 0) {
             match self.pending.last_mut() {
-                // Page after page of one range, mostly.
+                // Usually called for each page of one range.
                 Some(last) if last.2 == tag && last.0 <= start && last.1 >= end => {}
                 _ => self.pending.push((start, end, tag)),
             }
@@ -170,7 +159,7 @@ impl Shard {
             touched.forget(offset, len);
         }
         if len == PAGE_BYTES {
-            // Untouched memory costs nothing: `Untraced` knows its writers.
+            // `Untraced` has the writers of memory without a page.
             if let Some(page) = self.pages.remove(&number) {
                 self.bytes = self.bytes.saturating_sub(page.bytes());
             }
@@ -179,14 +168,14 @@ impl Shard {
         }
     }
 
-    /// Whether no kernel has written the part of `start..end` that lies in page `number`, which is in memory.
+    /// Returns whether no kernel has written the part of `start..end` in page `number`, which must not be on disk.
     pub(crate) fn nothing_wrote(&self, number: u64, start: u64, end: u64) -> bool {
         let (offset, len) = part(number, start, end);
         let written = |page: &Page| (offset..offset + len).any(|at| page.tag(at) != Tag::NEVER);
         !self.pages.get(&number).is_some_and(written)
     }
 
-    /// Visits every page that meets the range.
+    /// Sets the last writer of `start..end` in every page that overlaps the range.
     pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
         if self.on_disk != (0, 0) {
             self.pending.push((start, end, tag));
@@ -209,7 +198,7 @@ impl Shard {
         of: &Records<'_>,
     ) -> Result<()> {
         let count: usize = of.blocks.iter().map(|block| block.count(of.shard)).sum();
-        if count > of.most && !exact::asked(self.out.options) {
+        if count > of.most && !self.out.options.matches_addresses() {
             self.large_launch(view, untraced, scratch, of)?;
             self.out.end_launch();
             return Ok(());
@@ -217,7 +206,7 @@ impl Shard {
         let mut gathered = std::mem::take(&mut scratch.gathered);
         gathered.pages(of, |records, survey| {
             view.cancellation.check()?;
-            // Stable: within a CTA the order of the file is the program order of each thread.
+            // A stable sort keeps each thread's accesses in program order.
             if !survey.by_cta {
                 records.sort_by_key(|record| record.cta);
             }
@@ -239,10 +228,10 @@ impl Shard {
     ) -> Result<()> {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
-        if exact::asked(self.out.options) {
+        if self.out.options.matches_addresses() {
             let page = self.exact.entry(number).or_default();
             page.launch(view, untraced, base, records, &mut self.out);
-            return view.make_room(&mut self.out);
+            return view.kept.take_many(view.launch, &mut self.out);
         }
         if !self.out.options.details {
             return self.accesses(view, untraced, scratch, (records, survey), false);
@@ -288,7 +277,7 @@ impl Shard {
         }
     }
 
-    /// All records of one page, without saying where they are; `is_shared`: each read says in which allocation it is.
+    /// Analyses all records of one page. If `is_shared`, each read is attributed to its allocation.
     fn accesses(
         &mut self,
         view: &View,
@@ -329,7 +318,7 @@ impl Shard {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 view.cancellation.check()?;
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
-                view.make_room(&mut self.out)?;
+                view.kept.take_many(view.launch, &mut self.out)?;
             }
         }
         if self.out.options.details && self.out.sums.uninitialised > uninitialised {
@@ -342,12 +331,12 @@ impl Shard {
         self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
         self.out.loads.settle(found.0);
         self.out.stores.settle(found.1);
-        view.make_room(&mut self.out)
+        view.kept.take_many(view.launch, &mut self.out)
     }
 }
 
 impl Marks {
-    /// `is_shared`: the page belongs to several allocations.
+    /// Creates a reader; `is_shared` means that the page belongs to multiple allocations.
     fn reader<'a>(
         &'a mut self,
         view: &'a View,
@@ -400,7 +389,7 @@ impl Scratch {
         self.local.clear();
     }
 
-    /// Writes of all CTAs, in ascending order of their numbers.
+    /// Applies the writes of all CTAs, in ascending order of their numbers.
     fn write(&mut self, view: &View, page: &mut Page, records: &[Record], out: &mut ShardOut) {
         for record in records.iter().filter(|record| record.writes()) {
             let (offset, len) = (record.offset(), record.extent());
@@ -418,7 +407,7 @@ impl Scratch {
     }
 }
 
-/// Offset and length of the part of `start..end` in page `number`.
+/// Returns the offset and the length of the part of `start..end` in page `number`.
 fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
     let base = number * PAGE_BYTES as u64;
     let offset = start.saturating_sub(base).min(PAGE_BYTES as u64);
@@ -426,10 +415,10 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
     (offset as usize, stop.saturating_sub(offset) as usize)
 }
 
-/// Offset in a page, length, writer.
+/// Offset in a page, length and writer.
 pub(crate) type Part = (usize, usize, Tag);
 
-/// A page with the writes of others than kernels, before `records` write to it.
+/// Creates a page with the writes other than by kernels, before `records` write to it.
 pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
     let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
@@ -445,14 +434,14 @@ pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], sta
     page
 }
 
-/// Writers of a page that no kernel has written: offset, length, writer.
+/// Returns the written parts of a page that no kernel has written.
 pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
     (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
         .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))
         .collect()
 }
 
-/// Marks many records; with `is_shared` each has its own allocation.
+/// Counts the reads of a page that no kernel has written. If `is_shared`, each is attributed to its allocation.
 pub(crate) fn never_read(
     view: &View,
     parts: &[Part],
@@ -473,7 +462,7 @@ pub(crate) fn never_read(
     }
 }
 
-/// Reads of a page that no kernel has written; `parts`: what of it others have written.
+/// Counts a read of a page that no kernel has written; `parts` are the parts with other writers.
 fn unwritten(parts: &[Part], record: &Record, out: &mut ShardOut) {
     let times = match record.pattern() {
         Pattern::Contiguous | Pattern::Piece => 1,

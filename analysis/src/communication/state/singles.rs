@@ -1,4 +1,4 @@
-//! Reads of a page by accesses that stand alone, as scattered ones do: many, and each with another writer.
+//! Reads of a page by many single accesses with different writers, as scattered accesses are.
 
 use super::reader::{Reader, Seen, mark_read};
 use crate::communication::input::record::Record;
@@ -6,11 +6,12 @@ use crate::error::Result;
 
 const TOGETHER: usize = 256;
 
-/// List of [`Reader::singles`] for accesses whose bytes have different writers, or several in several cells.
+/// Index of the list in [`Reader::singles`] for accesses whose bytes have different writers, or multiple writers in multiple
+/// cells.
 const OTHERS: usize = 3;
 
 impl Seen {
-    /// Renumbers turns before the numbers run out; up to `most` more follow.
+    /// Resets the turns if there are not `most` more numbers.
     fn make_room_for_turns(&mut self, most: usize) {
         if u32::MAX as usize - self.turn as usize <= most {
             self.turns.fill(0);
@@ -18,7 +19,7 @@ impl Seen {
         }
     }
 
-    /// Marks `cell` in `turn`; returns whether it was not yet.
+    /// Marks `cell` in `turn`; returns whether it was unmarked.
     #[inline]
     fn is_new(&mut self, cell: usize, turn: u32) -> bool {
         std::mem::replace(&mut self.turns[cell], turn) != turn
@@ -26,12 +27,12 @@ impl Seen {
 }
 
 impl Reader<'_> {
-    /// Reads of any number of CTAs, ordered by CTA, all of them single accesses of `width` bytes ([`crate::communication::input::record::Survey`]) in
-    /// a page that the launch does not write: no two of them overlap without being equal, so that one mark for each access
-    /// and CTA says whether it and its bytes were seen.
+    /// Counts reads of any number of CTAs, ordered by CTA, in a page that the launch does not write. All are single accesses of
+    /// `width` bytes ([`crate::communication::input::record::Survey`]), which are equal or do not overlap, so one mark for each
+    /// access and CTA tells whether its bytes were seen.
     ///
-    /// Who wrote an address is as good as random where accesses are scattered. So the records are first put into lists by
-    /// that, without a branch, and each list has a loop for itself.
+    /// The writers of scattered accesses are unpredictable, so the records are first put into lists by kind of writer, without
+    /// a branch, and each list has its own loop.
     pub(crate) fn singles(&mut self, records: &[Record], width: usize) -> Result<()> {
         let shift = self.page.shift;
         let one_cell = width >> shift == 1;
@@ -75,7 +76,7 @@ impl Reader<'_> {
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
                 self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
-                self.view.make_room(self.out)?;
+                self.view.kept.take_many(self.view.launch, self.out)?;
                 if details {
                     self.at_site(record, record.volume());
                 }
@@ -97,7 +98,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// One access whose bytes all have the same single writer.
+    /// Counts one access whose bytes all have the same single writer.
     #[inline]
     fn single(&mut self, record: &Record, turn: u32, width: usize) {
         let at = record.offset();

@@ -1,9 +1,10 @@
-//! Loads of bytes that nothing has written since their memory was allocated: bugs of the program, mostly.
+//! Loads of bytes that nothing has written since their memory was allocated, mostly bugs in the program.
 //!
-//! Threads of one launch have no order that a trace could tell, so an access counts only where none would help: none of
-//! its bytes (in its page) was written before the launch, nor before by the same thread, nor at all in the launch by a plain
-//! store or an exchange of another thread. Atomics of other threads do not help: the first of them has read the same bytes.
-//! That a part of an access was written is enough: compilers load the gaps of structures with their members.
+//! A trace does not order the threads of a launch, so an access counts only if no order would initialise it: none of its
+//! bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch by a plain
+//! store or an exchange of another thread. Other atomics of other threads do not count as writes, because the first of them
+//! read the same bytes. An access with a single written byte does not count, because compilers load the gaps of structures
+//! with their members.
 
 use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;
@@ -16,18 +17,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, Op, SiteId};
 
-/// Bytes that the launches of one kernel loaded at one instruction from one allocation although nothing had written them.
+/// Unwritten bytes that the launches of one kernel loaded at one instruction from one allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,
     pub site: SiteId,
-    /// The allocation; accesses outside of all are left out.
+    /// The allocation; accesses outside of allocations are left out.
     pub allocation: AllocationId,
     /// Index of the first launch in [`super::Communication::launches`].
     pub first_launch: u32,
     pub launches: u64,
-    /// Distinct bytes, those of the launch with most.
+    /// Number of distinct bytes in the launch with the most.
     pub bytes: u64,
     /// Bytes of all accesses of all launches.
     pub loaded_bytes: u64,
@@ -39,10 +40,10 @@ pub(crate) struct Amount {
     loaded_bytes: u64,
 }
 
-/// By instruction and allocation, of one launch.
+/// Amounts of one launch by instruction and allocation.
 pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
 
-/// Over all launches, by kernel, instruction and allocation.
+/// Unwritten reads of all launches by kernel, instruction and allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Unwritten(BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>);
 
@@ -83,7 +84,7 @@ impl Unwritten {
 
 pub(crate) type Bits = [u64; WORDS];
 
-/// The bytes of a page but for `parts`.
+/// Returns the bytes of a page outside of `parts`.
 pub(crate) fn but_for(parts: &[Part]) -> Bits {
     let mut bits = [u64::MAX; WORDS];
     for &(offset, len, _) in parts {
@@ -92,7 +93,7 @@ pub(crate) fn but_for(parts: &[Part]) -> Bits {
     bits
 }
 
-/// The unwritten bytes of `page`.
+/// Returns the unwritten bytes of `page`.
 pub(crate) fn never_in(page: &Page) -> Bits {
     let mut bits = [0; WORDS];
     let mut at = 0;
@@ -116,16 +117,16 @@ fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
     all
 }
 
-const NOBODY: u64 = 0;
+const UNWRITTEN: u64 = 0;
 const SEVERAL: u64 = u64::MAX;
 
 fn name(cta: u32, thread: u32) -> u64 {
     (u64::from(cta) << 32 | u64::from(thread)) + 1
 }
 
-/// Looks at the pages in which something was read that nothing had written: a second look at records that were counted.
+/// A second pass over the records of pages in which unwritten bytes were read.
 pub(crate) struct Search {
-    /// Threads that overwrite each byte in this launch, independent of its old value.
+    /// Thread that overwrites each byte in this launch, independent of its old value.
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
@@ -134,13 +135,13 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new() -> Self {
         Self {
-            stored_by: Box::new([NOBODY; PAGE_BYTES]),
+            stored_by: Box::new([UNWRITTEN; PAGE_BYTES]),
             local: Local::new(),
             found: Vec::new(),
         }
     }
 
-    /// All records of a launch in one page, ordered by CTA; `never`: the bytes that nothing had written before the launch.
+    /// Analyses all records of a launch in one page, ordered by CTA; `never` has the bytes that were unwritten before the launch.
     pub(crate) fn page(
         &mut self,
         view: &View,
@@ -155,7 +156,7 @@ impl Search {
         self.end(is_written, out);
     }
 
-    /// After [`Search::stores`] of all records: those of one CTA.
+    /// Analyses the records of one CTA, after [`Search::stores`] of all CTAs.
     pub(crate) fn cta(&mut self, view: &View, records: &[Record], never: &Bits, is_written: bool) {
         for record in records {
             if record.reads() && !is_exchange(view, record) {
@@ -170,7 +171,7 @@ impl Search {
 
     pub(crate) fn end(&mut self, is_written: bool, out: &mut OfLaunch) {
         if is_written {
-            self.stored_by.fill(NOBODY);
+            self.stored_by.fill(UNWRITTEN);
         }
         for (key, bits, loaded_bytes) in self.found.drain(..) {
             let amount = out.entry(key).or_default();
@@ -180,7 +181,7 @@ impl Search {
         }
     }
 
-    /// Records the writers of each byte; returns whether anything is written at all.
+    /// Records the writers of each byte; returns whether any byte is written.
     pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
         let mut is_written = false;
         for record in records.iter().filter(|record| record.writes()) {
@@ -190,9 +191,9 @@ impl Search {
             }
             for (thread, at) in lanes(record) {
                 let me = name(record.cta, thread);
-                for who in &mut self.stored_by[at..at + record.width()] {
-                    let is_mine = *who == NOBODY || *who == me;
-                    *who = if is_mine { me } else { SEVERAL };
+                for writer in &mut self.stored_by[at..at + record.width()] {
+                    let is_mine = *writer == UNWRITTEN || *writer == me;
+                    *writer = if is_mine { me } else { SEVERAL };
                 }
             }
         }
@@ -208,7 +209,9 @@ impl Search {
             if is_written {
                 let me = name(record.cta, thread);
                 let stored_by = &self.stored_by[at..at + width];
-                if stored_by.iter().any(|&who| who != NOBODY && who != me)
+                if stored_by
+                    .iter()
+                    .any(|&writer| writer != UNWRITTEN && writer != me)
                     || self.local.any(at, width, thread)
                 {
                     continue;
@@ -223,7 +226,7 @@ impl Search {
     }
 
     fn add(&mut self, key: (SiteId, AllocationId), at: usize, width: usize) {
-        // Mostly the previous one.
+        // Usually it is the last entry.
         let known = self.found.iter().rposition(|found| found.0 == key);
         let index = known.unwrap_or_else(|| {
             self.found.push((key, [0; WORDS], 0));
@@ -235,7 +238,7 @@ impl Search {
     }
 }
 
-/// Threads with the offsets of what they access.
+/// Returns the threads with the offsets of their accesses.
 fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
     let step = match record.pattern() {
         Pattern::Contiguous => record.width(),
@@ -245,7 +248,7 @@ fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
     (record.threads().enumerate()).map(move |(lane, thread)| (thread, first + lane * step))
 }
 
-/// Whether the new value does not depend on the old one.
+/// Returns whether `record` is an exchange, whose new value does not depend on the old one.
 fn is_exchange(view: &View, record: &Record) -> bool {
     let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
     op == Some(Op::AtomicExch)

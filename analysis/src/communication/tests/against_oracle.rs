@@ -32,7 +32,7 @@ fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
     run_within(steps, options, chunk, &MemoryLimit::none())
 }
 
-/// No memory at all: everything goes to disk after each launch.
+/// Without memory, everything goes to disk after each launch.
 fn no_memory() -> MemoryLimit {
     MemoryLimit {
         bytes: 0,
@@ -50,7 +50,7 @@ fn run_within(
 }
 
 fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit) -> Engine {
-    let mut engine = Engine::limited(options, limit, Cancellation::default());
+    let mut engine = Engine::new(options, limit, Cancellation::default());
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),
@@ -112,7 +112,7 @@ fn any_width() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Addresses of a warp: few, so that they overlap, around the border of two pages.
+/// Few addresses around the border of two pages, so that they overlap.
 fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     let width = if aligned {
         prop::sample::select(vec![4u32, 8]).boxed()
@@ -130,7 +130,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
         move |(width, (cta, warp, op), (mask, first, pattern, seed))| {
             let unit = if aligned { u64::from(width) } else { 1 };
             let base = 0x10_0000 - 20 * unit + first * unit;
-            // The widest accesses in full warps would make the oracle crawl.
+            // The oracle is slow with the widest accesses in full warps.
             let mask = if width > 64 {
                 mask & mask.wrapping_neg()
             } else {
@@ -228,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn knows_what_nothing_has_written(steps in any_steps(false), ranges in prop::collection::vec((0u64..200, 1u64..20), 8)) {
+    fn finds_unwritten_ranges(steps in any_steps(false), ranges in prop::collection::vec((0u64..200, 1u64..20), 8)) {
         let written = oracle::written(&steps);
         for limit in [MemoryLimit::none(), no_memory()] {
             let mut engine = engine_of(&steps, ALL, 3, &limit);
@@ -267,7 +267,7 @@ fn worked_example() {
                 group(1, 1, 0, 4, &[a + 8, a + 12]),
             ],
         ),
-        // Launch 1, another kernel: CTA 0 reads words 1 and 2, twice; CTA 1 reads word 2 and a word of nobody.
+        // Launch 1, another kernel: CTA 0 reads words 1 and 2, twice; CTA 1 reads word 2 and an unwritten word.
         Step::Launch(
             launch(0, 1, "read"),
             vec![
@@ -288,7 +288,7 @@ fn worked_example() {
     assert_eq!(found.total.communicated_stored_bytes, 8);
     assert_eq!(found.total.share(), 0.5);
     assert_eq!(found.transfers.len(), 3);
-    // CTA 0 loads two words side by side; the stores that communicate are one for each CTA.
+    // CTA 0 loads two adjacent words; each CTA has one store that communicates.
     assert_eq!(found.strides[1].loads[2], 1);
     assert_eq!(found.strides[0].stores, [0; 13]);
     let received = |allocation| {
@@ -319,13 +319,13 @@ fn addresses_match_less_than_bytes_where_widths_differ() {
     ];
     let communicated = |options| run(&steps, options, 8).total.communicated_stored_bytes;
     assert_eq!((communicated(ALL), communicated(EXACT)), (16, 4));
-    // Its wide load counts as a whole.
+    // All bytes of its wide load count.
     assert_eq!(run(&steps, EXACT, 8).total.received_bytes, 16);
 }
 
 /// Six words of two allocations, of which the host writes the first.
 #[test]
-fn what_nothing_wrote_is_found() {
+fn unwritten_reads_are_found() {
     let a = 0x5000;
     let word = |index: u64| a + 4 * index;
     let (load, store, add, exchange) = (0, 1, 2, 3);
@@ -336,12 +336,12 @@ fn what_nothing_wrote_is_found() {
         Step::Launch(
             launch(0, 0, "f"),
             vec![
-                // Word 0 has a value, word 1 has none, word 2 gets one from another thread: before or after, who knows.
+                // Word 0 has a value, word 1 has none, another thread writes word 2 before or after.
                 group(load, 0, 0, 4, &[word(0), word(1), word(2)]),
                 group(store, 1, 0, 4, &[word(2)]),
-                // Half of these 8 bytes has a value: a structure with a gap, perhaps.
+                // Half of these 8 bytes have a value, as in a structure with a gap.
                 group(load, 2, 0, 8, &[word(0)]),
-                // A counter that nobody cleared, and a lock that the exchange itself clears.
+                // A counter that was not cleared, and a lock that the exchange itself clears.
                 group(add, 0, 1, 4, &[word(3)]),
                 group(add, 1, 1, 4, &[word(3)]),
                 group(exchange, 0, 0, 4, &[word(4)]),
@@ -350,7 +350,7 @@ fn what_nothing_wrote_is_found() {
                 group(load, 3, 0, 4, &[word(5)]),
             ],
         ),
-        // Written by now: all but word 1, of which half is read by a wide load of its neighbour and itself.
+        // All words but word 1 are written by now; a wide load reads half of it and its neighbour.
         Step::Launch(
             launch(0, 1, "f"),
             vec![
@@ -358,7 +358,7 @@ fn what_nothing_wrote_is_found() {
                 group(load, 1, 0, 4, &[word(1), word(5)]),
             ],
         ),
-        // Memory that comes to life again at the same place forgets.
+        // Memory that is allocated again at the same address is unwritten.
         Step::Free(a + 16, 8),
         Step::Allocate(2, a + 16, 8),
         Step::Launch(
@@ -381,7 +381,7 @@ fn what_nothing_wrote_is_found() {
     let want = [
         read(0, load as u32, 0, 0, 2, 4, 12),
         read(0, add as u32, 0, 0, 1, 4, 8),
-        // What lies behind the allocation belongs to nothing that could be named.
+        // Memory past the end of the allocation is in no allocation.
         read(1, load as u32, 2, 2, 1, 4, 4),
     ];
     assert_eq!(found.unwritten, want);

@@ -1,5 +1,5 @@
-//! What is added up in place of a trace against the oracle, on generated programs: equal where `docs/capture/in-situ.md` calls it exact,
-//! else within its bounds.
+//! Compares sums of runs in situ with the oracle, on generated programs: equal where `docs/capture/in-situ.md` calls them exact,
+//! otherwise within their bounds.
 
 use super::against_oracle::any_steps;
 use super::oracle::{self, Step};
@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{AccessGroup, AllocationKind, FirstRead, LaunchSums, Op};
 
-/// Generated programs have CTAs below this.
+/// Upper bound of the CTA numbers in generated programs.
 const CTAS: usize = 4;
 
 #[derive(Default)]
 struct Found {
     launches: Vec<LaunchSums>,
     transfers: Vec<Transfer>,
-    /// By source and receiver, launches both.
+    /// First reads by source and receiving launch.
     first_read: BTreeMap<(u32, u32), FirstRead>,
 }
 
 fn add_up(steps: &[Step]) -> Found {
     let shadow = Shadow::default();
     let mut found = Found::default();
-    // CTAs run at the same time, each on a worker of its own.
+    // CTAs run concurrently, each on its own worker.
     let mut accumulators: [Accumulator; CTAS] = Default::default();
     for step in steps {
         match step {
@@ -119,7 +119,7 @@ impl Found {
     }
 }
 
-/// Every byte is written by one thread of a launch at most, in words and parts of words.
+/// Changes the steps so that at most one thread of a launch writes each byte, in words and parts of words.
 fn without_races(mut steps: Vec<Step>) -> Vec<Step> {
     const BYTES: u64 = 4096;
     let base = 0x10_0000 - BYTES / 2;
@@ -150,7 +150,7 @@ fn transfers_of(all: &[Transfer], source: u32, receiver: u32) -> Vec<Transfer> {
     all.iter().filter(of).copied().collect()
 }
 
-/// Bytes and reads that a CTA received from a launch.
+/// Returns the bytes and the reads that a CTA received from a launch.
 fn received(all: &[Transfer], cta: u32) -> (u64, u64) {
     let of = all.iter().filter(|one| one.receiver_cta == cta);
     of.fold((0, 0), |(bytes, count), one| {
@@ -263,13 +263,13 @@ fn group(cta: u32, warp: u32, addresses: &[u64]) -> AccessGroup {
     group
 }
 
-/// What the bounds of the generated programs are: each kind of doubt, by hand.
+/// Each reason for bounds, derived by hand.
 #[test]
-fn doubts_are_counted() {
+fn inexact_bytes_are_counted() {
     let launch = super::against_oracle::launch;
     let a = 0x5000;
     let steps = [
-        // Threads 0 and 32 add to a word twice: only for the first is it known that it had.
+        // Threads 0 and 32 add to a word twice; only the first is known to have read its own value.
         Step::Launch(
             launch(0, 0, "add"),
             [0, 1, 0, 1]

@@ -1,4 +1,4 @@
-//! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
+//! The oracle of the engine's tests: the definitions of `docs/metrics.md`, byte by byte, in the simplest way.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume};
@@ -31,7 +31,7 @@ enum Writer {
     Ctas(u32, BTreeMap<u32, u64>, u64),
 }
 
-/// What is matched of an access, and how many bytes each part stands for.
+/// Returns the matched addresses of an access, and the number of bytes that each represents.
 fn parts(matching: Matching, address: u64, width: u32) -> Vec<(u64, u64)> {
     let width = u64::from(width);
     match matching {
@@ -43,12 +43,12 @@ fn parts(matching: Matching, address: u64, width: u32) -> Vec<(u64, u64)> {
 /// Addresses by launch and CTA.
 type Addresses = BTreeSet<(u32, u32, u64)>;
 
-/// Where an access at `address` begins, as far as it lies in the same 4 KiB as `byte`.
+/// Returns the first byte of the part of an access at `address` that is in the same 4 KiB as `byte`.
 fn start(address: u64, byte: u64) -> u64 {
     address.max(byte / 4096 * 4096)
 }
 
-/// Everything that [`super::Engine`] finds, with transfers and strides.
+/// Computes all results of [`super::Engine`], with transfers and strides.
 pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication {
     let mut launches: Vec<LaunchVolume> = Vec::new();
     let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
@@ -99,7 +99,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                     kernels.len() - 1
                 }) as u32;
                 let (mut touched, mut read) = (BTreeSet::new(), BTreeSet::new());
-                // Who reads a byte first is a question of the CTAs' order.
+                // The first reader of a byte depends on the order of the CTAs.
                 let mut groups: Vec<&(Op, AccessGroup)> = groups.iter().collect();
                 groups.sort_by_key(|(_, group)| group.cta);
                 let groups_of_launch = groups.clone();
@@ -267,7 +267,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     }
 }
 
-/// Adds the reads of a launch that nothing can have written before. `last`: who wrote each byte before the launch.
+/// Adds the reads of a launch that nothing can have written before. `last` has the writer of each byte before the launch.
 fn nothing_wrote(
     groups: &[&(Op, AccessGroup)],
     last: &BTreeMap<u64, Writer>,
@@ -334,7 +334,7 @@ fn nothing_wrote(
     }
 }
 
-/// The bytes that somebody has written when the steps are over.
+/// Returns the bytes that are written after the steps.
 pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
     let mut written = BTreeSet::new();
     let mut regions: Vec<(u64, u64)> = Vec::new();
@@ -373,7 +373,7 @@ fn allocation_at(regions: &[(u64, u64, AllocationId)], address: u64) -> Option<A
         .map(|&(_, _, id)| id)
 }
 
-/// Neighbours in a sorted set of addresses, for each CTA of a launch.
+/// Counts the distances in the sorted set of addresses of each CTA of a launch.
 fn distances(addresses: &Addresses, launch: u32) -> StrideCounts {
     let mut counts = StrideCounts::default();
     let of_launch: Vec<_> = addresses.iter().filter(|a| a.0 == launch).collect();

@@ -4,7 +4,7 @@ use super::*;
 use crate::metrics::tests::{Step, source_of};
 use superstep_trace::{Op, SiteTable};
 
-/// The pattern of a launch of `ctas` CTAs that stores `stores` and of a second one that loads `loads`: (CTA, word).
+/// Returns the pattern between a launch of `ctas` CTAs that stores `stores` and one that loads `loads`, as (CTA, word).
 fn pattern(ctas: u32, stores: &[(u32, u64)], loads: &[(u32, u64)]) -> PatternRow {
     let step = |kernel, op, accesses: &[(u32, u64)]| Step {
         kernel,
@@ -23,7 +23,7 @@ fn pattern(ctas: u32, stores: &[(u32, u64)], loads: &[(u32, u64)]) -> PatternRow
 }
 
 #[test]
-fn patterns_have_their_names() {
+fn patterns_are_named_by_rule() {
     let own: Vec<(u32, u64)> = (0..8).map(|cta| (cta, u64::from(cta))).collect();
     let pairs = |f: &dyn Fn(u32, u32) -> bool| -> Vec<(u32, u64)> {
         (0..8)
@@ -51,7 +51,7 @@ fn patterns_have_their_names() {
         by_words(&|a, b| a * 5 % 8 == b || a * 3 % 8 == b).pattern,
         "irregular"
     );
-    // CTA 2 stores eight words, one for each; and each CTA stores one for each.
+    // CTA 2 stores eight words, one for each CTA; then each CTA stores one word for each CTA.
     let one: Vec<(u32, u64)> = (0..8).map(|word| (2, word)).collect();
     assert_eq!(pattern(8, &one, &own).pattern, "scatter");
     let table: Vec<(u32, u64)> = (0..64).map(|word| (word as u32 / 8, word)).collect();

@@ -6,7 +6,7 @@ use superstep_trace::SiteTable;
 
 /// 8 × 4 CTAs; each sends 8 bytes to its neighbours in x and 2 to those in y.
 #[test]
-fn a_stencil_is_best_cut_where_little_crosses() {
+fn the_best_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
     let grid = [8u32, 4, 1];
     let mut transfers = Vec::new();
     let mut send = |from: u32, to: u32, bytes| {
@@ -45,16 +45,16 @@ fn a_stencil_is_best_cut_where_little_crosses() {
     let two = row(2, "x");
     assert_eq!((two.crossing_bytes, two.imbalance), (2 * 4 * 8, 1.0));
     assert!((two.share - 64.0 / 544.0).abs() < 1e-12);
-    // Each of the two links carries 32 bytes each way, at 8 bytes a second.
+    // Each of the two links carries 32 bytes each way, at 8 bytes per second.
     assert_eq!(two.link_s, 4.0);
     let y = row(2, "y");
     assert_eq!((y.crossing_bytes, y.link_s, y.best), (2 * 8 * 2, 2.0, true));
     // Blocks of CTA numbers are rows here.
     assert_eq!(row(2, "linear").crossing_bytes, y.crossing_bytes);
-    // Everything on one GPU: nothing crosses, and nothing is gained.
+    // All CTAs are on one GPU, so nothing crosses.
     let z = row(2, "z");
     assert_eq!((z.crossing_bytes, z.imbalance, z.best), (0, 2.0, false));
-    // In the middle of four, two borders meet: 2 · 16 bytes each way.
+    // A middle part of four has two borders: 2 · 16 bytes each way.
     assert_eq!(
         (row(4, "y").crossing_bytes, row(4, "y").link_s),
         (3 * 32, 4.0)

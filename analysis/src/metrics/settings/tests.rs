@@ -12,7 +12,7 @@ fn windows_are_read_and_written() {
 }
 
 #[test]
-fn what_is_no_window_is_named() {
+fn an_invalid_window_is_an_error_with_the_wrong_part() {
     for (text, why) in [
         ("", "`` is not a number"),
         ("9-3", "9-3 ends before it starts"),

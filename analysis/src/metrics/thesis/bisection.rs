@@ -13,7 +13,7 @@ table! {
         dimension: String = "of the grid";
         coordinates: u64 = "distinct coordinates of the CTAs that take part in transfers";
         cut: u64 = "first coordinate beyond the cut";
-        crossing_bytes: u64 ["bytes"] = "transfers whose source and receiver lie on different sides";
+        crossing_bytes: u64 ["bytes"] = "transfers whose source and receiver are on different sides";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         as_published_bytes: u64 ["bytes"] =
             "as Rieber 2017 counts: from the low side to any higher coordinate, and from the high side to the low one";
@@ -24,7 +24,7 @@ table! {
 /// Distinct coordinates.
 struct Coordinates {
     all: BTreeSet<u32>,
-    /// The latest coordinate by its lower bits: finds nearly all of them.
+    /// Latest coordinate with each value of the lower bits, which avoids most lookups in `all`.
     latest: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Coordinates {
     fn default() -> Self {
         Self {
             all: BTreeSet::new(),
-            // Empty entries: coordinates with another index.
+            // An empty entry is a coordinate with another index.
             latest: (1..=LATEST).collect(),
         }
     }
@@ -50,12 +50,12 @@ impl Coordinates {
     }
 }
 
-/// For x, y and z.
+/// Returns the cuts through x, y and z.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
     let mut used: [Coordinates; 3] = Default::default();
-    // Most CTAs take part in many transfers, one after the other.
+    // Most CTAs take part in many consecutive transfers.
     let mut last = [None; 2];
-    source.transfers().each(|t| {
+    source.communication.transfers.each(|t| {
         let ends = [
             (t.source_launch, t.source_cta),
             (t.receiver_launch, t.receiver_cta),
@@ -74,13 +74,13 @@ pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>>
     let cuts = used
         .each_ref()
         .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
-    // The published numbers put the middle of an odd number, and so a single coordinate, on the low side.
+    // In the published numbers, the middle of an odd number of coordinates is on the low side.
     let published_cuts = used.each_ref().map(|used| {
         let first_high = used.iter().nth(used.len().div_ceil(2));
         first_high.copied().unwrap_or(u32::MAX)
     });
     let (mut all, mut crossing, mut published) = (0, [0; 3], [0; 3]);
-    source.transfers().each(|t| {
+    source.communication.transfers.each(|t| {
         all += t.bytes;
         let from = source.coordinates(t.source_launch, t.source_cta);
         let to = source.coordinates(t.receiver_launch, t.receiver_cta);

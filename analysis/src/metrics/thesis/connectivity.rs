@@ -1,4 +1,4 @@
-//! Figure 6.9: how the out-degree of CTAs develops over the supersteps.
+//! Figure 6.9: out-degree of CTAs over the supersteps.
 
 use super::degree::OutDegree;
 use crate::metrics::Source;
@@ -17,7 +17,7 @@ table! {
     }
 }
 
-/// Every source launch that something was received from, in the order of the host's calls; `out` sorted.
+/// Returns each launch from which bytes were received, in the order of the host's calls; `out` must be sorted.
 pub(in crate::metrics) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Vec<ConnectivityRow> {
     out.chunk_by(|a, b| a.source_launch == b.source_launch)
         .filter_map(|entries| {

@@ -1,4 +1,4 @@
-//! Figure 6.3: how many CTAs a CTA writes for and reads from.
+//! Figure 6.3: number of CTAs that a CTA writes for and reads from.
 
 use crate::bins::{DEGREE_BINS, bin};
 use crate::error::Result;
@@ -18,24 +18,24 @@ table! {
     }
 }
 
-/// How many CTAs of one kernel received from one CTA of one launch.
+/// Number of CTAs of one kernel that received bytes from one CTA of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OutDegree {
     /// Position of the source launch.
     pub source_launch: u32,
     pub source_cta: u32,
     pub receiver_kernel: u32,
-    /// Distinct CTA numbers that received, over all of that kernel's launches.
+    /// Number of distinct receiving CTA numbers over all of that kernel's launches.
     pub degree: u64,
 }
 
-/// For each (source launch, CTA, receiving kernel), sorted.
+/// Returns the degree of each (source launch, CTA, receiving kernel), sorted.
 pub(in crate::metrics) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
     let kernels = source.kernels();
     let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
     let mut entries = Vec::new();
     let mut receivers: Vec<(u32, u32)> = Vec::new();
-    source.transfers().each_source(|transfers| {
+    source.communication.transfers.each_source(|transfers| {
         receivers.clear();
         receivers.extend((transfers.iter()).map(|t| (kernel(t.receiver_launch), t.receiver_cta)));
         receivers.sort_unstable();
@@ -51,15 +51,15 @@ pub(in crate::metrics) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegr
     Ok(entries)
 }
 
-/// For each (receiving CTA number, source launch) the number of distinct source CTAs; kernels of the receivers are not
-/// told apart.
+/// Returns the number of distinct source CTAs for each (receiving CTA number, source launch), whatever the receiving
+/// kernel.
 pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     let mut entries = Vec::new();
-    // By receiving CTA: its sources in the current source launch.
+    // Number of sources in the current source launch, by receiving CTA.
     let mut sources: FxHashMap<u32, u64> = FxHashMap::default();
     let mut launch = None;
     let mut receivers: Vec<u32> = Vec::new();
-    source.transfers().each_source(|transfers| {
+    source.communication.transfers.each_source(|transfers| {
         if launch.replace(transfers[0].source_launch) != Some(transfers[0].source_launch) {
             entries.extend(std::mem::take(&mut sources).into_values());
         }
@@ -75,7 +75,7 @@ pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     Ok(entries)
 }
 
-/// Both directions, every bin; `out` from [`out_degrees`].
+/// Returns every bin of both directions; `out` is the result of [`out_degrees`].
 pub(in crate::metrics) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
     let mut rows = binned("out", out.iter().map(|entry| entry.degree));
     rows.extend(binned("in", in_degrees(source)?.into_iter()));

@@ -7,27 +7,23 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use superstep_table::table;
 
-/// CTAs of the first map, and the most cells of the others, in each direction.
+/// Number of CTAs in each direction of the first map, and maximum number of cells of the others.
 pub const SIDE: u64 = 200;
 
 table! {
     /// A cell in which something was transferred.
     pub struct DensityRow = "density": Eq, Deserialize {
         map: String =
-            "first: the first 200 CTAs; whole: all, in at most 200 by 200 cells; part: those that were asked for, in as many";
+            "first: the first 200 CTAs; whole: all CTAs, in at most 200 by 200 cells; part: selected CTAs, likewise";
         side: u64 ["cells"] = "cells of the map in each direction, in the longer one where they differ";
         ctas: u64 ["CTAs"] =
             "CTA numbers that the map spans in each direction, in the longer one where they differ";
         source: u64 = "cell from the left: source CTAs, numbered by x, then y, then z";
         receiver: u64 = "cell from below: receiving CTAs, numbered likewise";
         count: u64 ["reads"] = "distinct (address, width) reads of the transfers";
-        #[serde(default)]
         first_source: u64 = "source CTA at the left border";
-        #[serde(default)]
         source_ctas: u64 ["CTAs"] = "source CTAs from left to right";
-        #[serde(default)]
         first_receiver: u64 = "receiving CTA at the lower border";
-        #[serde(default)]
         receiver_ctas: u64 ["CTAs"] = "receiving CTAs upwards";
     }
 }
@@ -36,7 +32,7 @@ table! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
     pub first: u64,
-    /// How many, at least one.
+    /// Number of CTAs, at least one.
     pub ctas: u64,
 }
 
@@ -45,7 +41,7 @@ impl Axis {
         self.ctas.min(SIDE)
     }
 
-    /// The cell of CTA number `cta`, if it is on the axis.
+    /// Returns the cell of CTA number `cta`, if it is on the axis.
     pub fn cell(&self, cta: u64) -> Option<u64> {
         let at = cta.checked_sub(self.first)?;
         (at < self.ctas).then(|| at * self.cells() / self.ctas)
@@ -54,18 +50,13 @@ impl Axis {
 
 impl DensityRow {
     pub fn axes(&self) -> [Axis; 2] {
-        let all = if self.map == "first" {
-            self.side
-        } else {
-            self.ctas
-        };
         [
             (self.first_source, self.source_ctas),
             (self.first_receiver, self.receiver_ctas),
         ]
         .map(|(first, ctas)| Axis {
             first,
-            ctas: if ctas == 0 { all.max(1) } else { ctas },
+            ctas: ctas.max(1),
         })
     }
 }
@@ -93,7 +84,7 @@ impl Map {
     fn into_rows(self) -> impl Iterator<Item = DensityRow> {
         let Self { name, axes, counts } = self;
         let [sources, receivers] = axes;
-        // An empty window is shown as well.
+        // The first cell of an empty window is kept, so that the window is shown.
         let is_shown = name == "part" && counts.iter().all(|&count| count == 0);
         let shown = move |&(cell, count): &(u64, u64)| count > 0 || is_shown && cell == 0;
         (0..)
@@ -114,8 +105,8 @@ impl Map {
     }
 }
 
-/// The maps of the first CTAs, of the whole grid and of `window`, cells in order; empty cells are left out, but for the first
-/// one of an empty window. A window that reaches beyond the largest grid ends there.
+/// Returns the maps of the first CTAs, of the whole grid and of `window`, without empty cells (except the first one of an
+/// empty window). A window ends at the end of the largest grid.
 pub(in crate::metrics) fn rows(
     source: &Source<'_>,
     window: Option<&CtaWindow>,
@@ -139,7 +130,7 @@ pub(in crate::metrics) fn rows(
         let axes = [&window.sources, &window.receivers].map(axis);
         maps.push(Map::new("part", axes));
     }
-    source.transfers().each(|t| {
+    source.communication.transfers.each(|t| {
         let from = number(source, t.source_launch, t.source_cta);
         let to = number(source, t.receiver_launch, t.receiver_cta);
         for map in &mut maps {
@@ -149,7 +140,7 @@ pub(in crate::metrics) fn rows(
     Ok(maps.into_iter().flat_map(Map::into_rows).collect())
 }
 
-/// A CTA's place when all of its grid are ordered by x, then y, then z.
+/// Returns a CTA's number when those of its grid are ordered by x, then y, then z.
 fn number(source: &Source<'_>, launch: u32, cta: u32) -> u64 {
     let [x, y, z] = source.coordinates(launch, cta).map(u64::from);
     let [_, height, depth] = source.grid(launch).map(u64::from);

@@ -1,4 +1,4 @@
-//! Figure 6.8: how many launches lie between writing and reading.
+//! Figure 6.8: number of launches between writing and reading.
 
 use crate::columns;
 use crate::metrics::{Source, share};

@@ -17,7 +17,7 @@ table! {
     }
 }
 
-/// Loads, then stores, every bin; none where the analysis has no strides.
+/// Returns every bin of loads, then of stores; none if the analysis has no strides.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
     let strides = &source.communication.strides;
     if strides.is_empty() {

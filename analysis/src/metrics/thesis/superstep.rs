@@ -14,11 +14,11 @@ table! {
         stored_bytes: u64 ["bytes"] = "stored by it and read by another entity later";
         received_bytes: u64 ["bytes"] =
             "read by it from other entities' stores, each byte once for each pair of CTAs";
-        loaded_bytes: u64 ["bytes"] = "the same, every access counted";
+        loaded_bytes: u64 ["bytes"] = "read by it from other entities' stores, every access counted";
     }
 }
 
-/// In the order of the host's calls.
+/// Returns the launches in the order of the host's calls.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<SuperstepRow> {
     (source.communication.launches.iter())
         .map(|launch| SuperstepRow {

@@ -15,19 +15,21 @@ table! {
     }
 }
 
-/// Sizes below are counted without a search.
+/// Smaller sizes are counted in an array instead of a map.
 const SMALL: usize = 4096;
 
-/// By size, ascending.
+/// Returns the sizes in ascending order.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     let mut small = [0; SMALL];
-    (source.transfers()).each(|transfer| match small.get_mut(transfer.bytes as usize) {
-        Some(transfers) => *transfers += 1,
-        None => *sizes.entry(transfer.bytes).or_default() += 1,
+    (source.communication.transfers).each(|transfer| {
+        match small.get_mut(transfer.bytes as usize) {
+            Some(transfers) => *transfers += 1,
+            None => *sizes.entry(transfer.bytes).or_default() += 1,
+        }
     })?;
     sizes.extend((0..).zip(small).filter(|&(_, transfers)| transfers > 0));
-    let (all, mut sum) = (source.transfers().len(), 0);
+    let (all, mut sum) = (source.communication.transfers.len(), 0);
     Ok((sizes.into_iter())
         .map(|(size_bytes, transfers)| {
             sum += transfers;

@@ -1,21 +1,21 @@
 //! The instrumenter's decisions about each memory operation and their reasons.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::compile::{BuildError, Builder, Program, Result};
 
-/// Version of the instrumenter's explanations that is understood here.
+/// Supported version of the instrumenter's explanations.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub schema_version: u32,
-    /// Copies of device functions that specialisation made.
+    /// Number of copies of device functions that specialisation made.
     pub clones: u64,
-    /// Inline PTX statements with unknown effects on memory, let through untraced.
+    /// Number of inline PTX statements with unknown effects on memory, accepted untraced.
     pub opaque_assembly: u64,
     pub operations: Vec<MemoryOperation>,
 }
@@ -24,21 +24,21 @@ pub struct Explanation {
 pub struct MemoryOperation {
     #[serde(skip_serializing)]
     pub symbol: String,
-    /// The enclosing kernel or device function, demangled; for a specialised copy, with the
-    /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
+    /// The enclosing kernel or device function, demangled. A specialised copy has its number and the address spaces of its pointers:
+    /// `copy_0(global, shared)`.
     pub function: String,
     pub file: String,
     pub line: u32,
     pub column: u32,
     /// `load`, `store`, `atomic_add` and so on.
     pub op: String,
-    /// Bytes; 0 when known only at run time.
+    /// Width in bytes; 0 if known only at run time.
     pub width_bytes: u32,
     /// `global`, `shared`, `local`, `constant`, `parameter`, or `undecided`.
     pub space: String,
     /// `proven` or `tested` (at run time).
     pub decision: String,
-    /// From the address back to where it comes from; when undecided, the origins that disagree.
+    /// Steps from the address back to its origin; if undecided, the origins that disagree.
     pub because: Vec<String>,
 }
 
@@ -101,21 +101,17 @@ impl Builder {
 
 fn read(path: &PathBuf) -> Result<Explanation> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
-    match serde_json::from_slice::<Explanation>(&bytes) {
-        Ok(explanation) if explanation.schema_version == SCHEMA_VERSION => Ok(explanation),
-        Ok(Explanation { schema_version, .. }) => {
-            let why = format!("its version is {schema_version}, not {SCHEMA_VERSION}");
-            Err(not_ours(path, &why))
+    let why = match serde_json::from_slice::<Explanation>(&bytes) {
+        Ok(Explanation { schema_version, .. }) if schema_version != SCHEMA_VERSION => {
+            format!("its version is {schema_version}, not {SCHEMA_VERSION}")
         }
-        Err(error) => Err(not_ours(path, &error.to_string())),
-    }
-}
-
-fn not_ours(path: &Path, why: &str) -> BuildError {
-    BuildError::installation(
-        format!("an answer of superstep-instrument in {}", path.display()),
+        Ok(explanation) => return Ok(explanation),
+        Err(error) => error.to_string(),
+    };
+    Err(BuildError::installation(
+        format!("a valid explanation in {}", path.display()),
         format!(
-            "{why}; the harness and the instrumenter have different versions; unpack the archive anew (in the repository, run `cargo xtask build`)"
+            "{why}; the harness and the instrumenter have different versions; unpack the archive again (in the repository, run `cargo xtask build`)"
         ),
-    )
+    ))
 }

@@ -13,11 +13,7 @@ const PTX: &str = "out.ptx";
 const FATBIN: &str = "out.fatbin";
 
 impl Builder {
-    pub(crate) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf> {
-        self.ptx_with(module, bitcode, None)
-    }
-
-    pub(crate) fn ptx_with(
+    pub(crate) fn ptx(
         &self,
         module: &Module,
         bitcode: &Path,
@@ -31,11 +27,7 @@ impl Builder {
         (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
     }
 
-    pub(crate) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>> {
-        self.cubins_where(module, ptx, Waits::Perhaps)
-    }
-
-    fn cubins_where(&self, module: &Module, ptx: &Path, waits: Waits) -> Result<Vec<PathBuf>> {
+    pub(crate) fn cubins(&self, module: &Module, ptx: &Path, waits: Waits) -> Result<Vec<PathBuf>> {
         let assemble = |arch: &u32| {
             let args = Args::of([format!("-arch=sm_{arch}")])
                 .text("-O3")
@@ -52,20 +44,20 @@ impl Builder {
         self.options.gpu_archs.iter().map(assemble).collect()
     }
 
-    /// Stage 4: one file with the binaries for all requested architectures, and PTX for others.
+    /// Stage 4: packs binaries for all requested architectures, and PTX for others, into one file.
     pub(crate) fn fatbin(&self, module: &Module, code: &Instrumented) -> Result<PathBuf> {
-        let mut ptx = self.ptx(module, &code.bitcode)?;
+        let mut ptx = self.ptx(module, &code.bitcode, None)?;
         let mut cubins;
         if let Some(waits) = code.probe {
             ptx = self.fixed(ptx)?;
             let native = self.native(module, waits)?;
-            cubins = self.cubins_where(module, &ptx, native.waits)?;
+            cubins = self.cubins(module, &ptx, native.waits)?;
             if let Some(limited) = self.limited(&ptx, &native, &cubins, code.as_resident)? {
                 ptx = limited;
-                cubins = self.cubins_where(module, &ptx, native.waits)?;
+                cubins = self.cubins(module, &ptx, native.waits)?;
             }
         } else {
-            cubins = self.cubins(module, &ptx)?;
+            cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
         }
         self.packed(module, cubins, ptx)
     }
@@ -92,7 +84,7 @@ impl Builder {
         Ok(stage.run(&self.runner)?.join(FATBIN))
     }
 
-    /// The assembly without code that ptxas miscompiles.
+    /// Replaces code in PTX that ptxas miscompiles.
     fn fixed(&self, ptx: PathBuf) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(ptx);
@@ -104,16 +96,16 @@ impl Builder {
         }
     }
 
-    /// The binaries of a module without a probe, and whether lanes may wait for each other in a probe whose lanes do so as `probe` says.
-    /// ptxas answers
+    /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other: never, if those of the
+    /// probe do not and ptxas makes the same native binaries without support for it.
     fn native(&self, module: &Module, probe: Waits) -> Result<Native> {
         let code = self.instrument(module, &self.nothing()?)?;
-        let ptx = self.ptx(module, &code.bitcode)?;
-        let cubins = self.cubins(module, &ptx)?;
+        let ptx = self.ptx(module, &code.bitcode, None)?;
+        let cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
         let mut waits = Waits::Perhaps;
         if probe == Waits::Never
             && self.runner.dry_run.is_none()
-            && let Ok(others) = self.cubins_where(module, &ptx, Waits::Never)
+            && let Ok(others) = self.cubins(module, &ptx, Waits::Never)
         {
             let read = |path: &PathBuf| fs::read(path).map_err(BuildError::io("read", path));
             waits = Waits::Never;
@@ -126,8 +118,8 @@ impl Builder {
         Ok(Native { cubins, waits })
     }
 
-    /// The assembly of a module with limits for the kernels whose registers in `cubins` prevent launches, or residency, as without the
-    /// probe. A dry run has no limits.
+    /// Returns PTX with limits for the kernels whose registers in `cubins` prevent launches, or residency, that are possible without the
+    /// probe; `None` if there are no such kernels, and in a dry run.
     fn limited(
         &self,
         ptx: &Path,
@@ -146,8 +138,8 @@ impl Builder {
     }
 }
 
-/// Whether lanes of a warp may wait for each other in loops. ptxas then generates code by which other lanes go on; lanes that wait behind a
-/// branch to reconverge do too, and stay apart, which doubles the warp's instructions.
+/// Whether lanes of a warp may wait for each other in loops. If so, ptxas generates code that lets other lanes proceed. Lanes that wait to
+/// reconverge after a branch then proceed too and stay apart, which doubles the warp's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     Never,

@@ -1,4 +1,4 @@
-//! Device code from IR to binaries of GPUs.
+//! Compiles device code from IR to GPU binaries.
 
 pub(crate) mod explain;
 pub(crate) mod gpu;

@@ -1,17 +1,17 @@
-//! Workarounds for PTX that ptxas miscompiles beside a probe.
+//! Workarounds for PTX that ptxas miscompiles in code with a probe.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// `set` with a result in single precision: guard, comparison, type, result, operands.
+/// Matches `set` with a result in single precision: guard, comparison, type, result, operands.
 static SET: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?P<guard>@!?[\w%$]+\s+)?\bset(?P<how>(?:\.\w+)+?)\.f32(?P<of>\.\w+)\s+(?P<result>[^,;{}]+),(?P<operands>[^;{}]+);";
-    Regex::new(pattern).expect("the pattern is one")
+    Regex::new(pattern).expect("a valid pattern")
 });
 
-/// Rewrites `set` to single precision. ptxas 12.9.86 takes 1.0 for the integer 1 where the result is used as bits, in a kernel with calls.
+/// Rewrites `set` to single precision. In a kernel with calls, ptxas 12.9.86 confuses 1.0 with the integer 1 if the result is used as bits.
 pub(crate) fn rewrite_miscompiled(ptx: &str) -> Cow<'_, str> {
     SET.replace_all(ptx, |set: &Captures| {
         let guard = set.name("guard").map_or("", |guard| guard.as_str());

@@ -1,9 +1,9 @@
-//! Limits on the registers of kernels with a probe: such a kernel runs in CTAs as large as without.
+//! Limits the registers of kernels with a probe, so that they run in CTAs as large as without it.
 //!
 //! A kernel without `__launch_bounds__` may be launched with as many threads as its registers allow. A probe takes more registers, so
-//! launches might fail that work in the untraced program. Both binaries are compared; where the probe takes too many, the kernel is
-//! assembled again with a limit. Other kernels get none: ptxas uses up what a limit allows, 64 registers where 48 would do. A program that
-//! divides its work by the number of resident CTAs gets a limit that allows as many as without the probe.
+//! launches that work in the untraced program might fail. Both binaries are compared; if the probe takes too many, the kernel is assembled
+//! again with a limit. Other kernels get none, since ptxas uses all registers that a limit allows, even 64 where 48 are enough. A program
+//! that divides its work by the number of resident CTAs gets a limit that allows as many as without the probe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,19 @@ use crate::compile::{BuildError, Result};
 
 pub(crate) type Registers = BTreeMap<String, u32>;
 
-/// Registers that each of the four parts of an SM has for a lane (65,536 in all), on every architecture from 7.0 on.
+/// Registers per lane in each of the four partitions of an SM, which has 65,536 in all; from compute capability 7.0 on.
 const PART: u32 = 65_536 / 4 / 32;
 const STEP: u32 = 8;
-/// Most warps in one part: of a CTA (1,024 threads), and of all that are resident (2,048).
+/// Maximum number of warps in one partition: of a CTA (1,024 threads), and of all resident CTAs (2,048 threads).
 const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
 const MOST: u32 = 255;
 
-/// `EIATTR_REGCOUNT` in the section `.nv.info`: the number of a symbol and the registers of the function that it names.
+/// `EIATTR_REGCOUNT` in the section `.nv.info`: the index of a symbol, and the number of registers of the function that it names.
 const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 
-/// `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with `native`, the binary of
-/// the same architecture without the probe. With `as_resident`, as many CTAs must stay resident. `None` without such kernels.
+/// Returns `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with the binary in
+/// `native` for the same architecture, without the probe. With `as_resident`, as many CTAs must stay resident. `None` if there are no such
+/// kernels.
 pub(crate) fn limited(
     ptx: &str,
     native: &[Registers],
@@ -68,28 +69,28 @@ pub(crate) fn limited(
     Some(text)
 }
 
-/// Most registers that allow CTAs as large as with `native` registers, or with `all_resident` as many of them. The warps of an SM are
-/// spread evenly over its parts.
+/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, with `all_resident`, as many of them.
+/// Warps are spread evenly over the partitions of an SM.
 fn limit_of(native: u32, all_resident: bool) -> u32 {
     let warps = PART / native.max(1).next_multiple_of(STEP);
     let warps = warps.clamp(1, MOST_WARPS[usize::from(all_resident)]);
     (PART / warps / STEP * STEP).min(MOST)
 }
 
-/// A kernel in PTX that `llc` wrote, or a device function, which has no name here.
+/// A kernel in PTX from `llc`, or a device function, whose name is omitted.
 #[derive(Default)]
 struct Kernel<'a> {
     name: Option<&'a str>,
     body: usize,
     has_own_size: bool,
     has_own_limit: bool,
-    /// It reads where the words are through which a cooperative launch waits for the whole grid.
+    /// It reads an `%envreg`, the address of the words with which a cooperative launch waits for the whole grid.
     waits_for_grid: bool,
 }
 
 fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
     let mut found: Vec<Kernel<'_>> = Vec::new();
-    // Inline PTX may have blocks of its own in a body.
+    // Inline PTX in a body may have its own blocks.
     let (mut position, mut depth) = (0, 0);
     for line in ptx.split_inclusive('\n') {
         let entry = line
@@ -144,14 +145,14 @@ enum CubinError {
 
 fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
     let binary = object::File::parse(bytes)?;
-    // A module without kernels may do without.
+    // A module without kernels may lack it.
     let Some(section) = binary.section_by_name(".nv.info") else {
         return Ok(Registers::new());
     };
     let mut rest = section.data()?;
     let mut registers = Registers::new();
     while let [format, _, low, high, values @ ..] = rest {
-        // Format 4 has a size here and that many bytes behind it, the others a value.
+        // Format 4 has a size here, followed by that number of bytes; the others have a value.
         let size = match format {
             4 => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,

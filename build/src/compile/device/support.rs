@@ -1,7 +1,7 @@
-//! Superstep's own device code, compiled and cached like everything else: probe handlers, and support, which device code calls.
+//! Compiles Superstep's own device code: probe handlers, and support functions that device code calls.
 //!
-//! Handlers are the files `probe_<probe>.{c,cu}` of a runtime's `device` folder, `probe_trace_<protocol>.cu` for a protocol of
-//! the CUDA backend. The files `support_…` are linked into one bitcode file.
+//! Handlers are the files `probe_<probe>.{c,cu}` in a runtime's `device` folder, or `probe_trace_<protocol>.cu` for a protocol of the CUDA
+//! backend. The files `support_…` are linked into one bitcode file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 impl Builder {
     pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>> {
         let name = match probe {
-            // The handler of a defined probe is its user's: see `probed.rs`.
+            // The user provides the handler of a defined probe: see `probed.rs`.
             Probe::None | Probe::Defined => return Ok(None),
             Probe::Trace => "trace",
             Probe::Count => "count",
@@ -73,14 +73,14 @@ impl Builder {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {
-            // Loops over threads are to be vectorised: inlined code must be scalar and free of calls.
+            // Loops over threads are vectorised later, so inlined code must be scalar and free of calls.
             Args::of(["-x", "c", "-std=c17", "-O2", "-Wall", "-fPIC"])
                 .texts([
                     "-fno-slp-vectorize",
                     "-fno-math-errno",
                     "-fvisibility=hidden",
                 ])
-                .texts(self.options.cpu_flags())
+                .text(self.options.cpu_flag())
         } else {
             Args::of(["-x", "ir", "-Wno-override-module", "-O2", "-Wall"])
         };
@@ -93,7 +93,7 @@ impl Builder {
         (self.runner).file("device support", tool, subject, args, BITCODE)
     }
 
-    /// Flags for device code that is optimised further elsewhere: the instrumenter answers `__builtin_constant_p`, once the handler is
+    /// Returns flags for device code that the instrumenter optimises further: it evaluates `__builtin_constant_p` once the handler is
     /// inlined and sites are constants.
     pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])

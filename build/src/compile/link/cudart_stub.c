@@ -1,7 +1,7 @@
-/* What executables and shared libraries hold in place of libcudart. Each function of the CUDA runtime is a jump through
- * a slot, which its first call fills: so the same executable runs with any of Superstep's runtimes. Compiled once for each
- * installation, with SUPERSTEP_NAMES naming the list of functions and SUPERSTEP_RUNTIME the library that serves when the variable of that
- * name is not set. */
+/* The stub that executables and shared libraries contain in place of libcudart. Each function of the CUDA runtime is a jump through
+ * a slot, which its first call fills, so the same executable runs with any of Superstep's runtimes. Compiled once for each
+ * installation. SUPERSTEP_NAMES is the file with the list of functions, SUPERSTEP_RUNTIME the library to use if the environment
+ * variable of that name is not set. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ static const char *const names[] = {
 
 enum { COUNT = sizeof names / sizeof *names, LIBRARIES = 4 };
 
-/* A name's function in the first of the libraries that has it. */
+/* Returns the function `name` of the first library that has it. */
 static void *find(const char *name) {
   static void *libraries[LIBRARIES];
   const char *list = getenv("SUPERSTEP_RUNTIME");
@@ -27,7 +27,7 @@ static void *find(const char *name) {
     size_t bytes = strcspn(list, ":");
     if (!libraries[i]) {
       char *path = strndup(list, bytes);
-      /* Modules that are loaded later find the runtime among the global symbols. Opening it twice is opening it once. */
+      /* Modules that are loaded later find the runtime among the global symbols. Opening a library twice loads it once. */
       libraries[i] = path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
       free(path);
       if (!libraries[i]) {
@@ -41,11 +41,14 @@ static void *find(const char *name) {
     void *function = dlsym(libraries[i], name);
     if (function) return function;
   }
+  /* The CPU runtime notes the name in the capture before it ends the program. */
+  void (*unsupported)(const char *) = (void (*)(const char *))dlsym(libraries[0], "__superstep_unsupported");
+  if (unsupported) unsupported(name);
   fprintf(stderr, "superstep: no CUDA runtime here has %s\n", name);
   exit(70);
 }
 
-/* A script starts the executable, and a script cannot pass on the name that the runner gave the program. Children of the program keep theirs. */
+/* Restores the name that the runner gave the program, which the start script cannot pass on. Children of the program keep theirs. */
 __attribute__((constructor)) static void take_name(int argc, char **argv) {
   const char *name = getenv("SUPERSTEP_NAME");
   if (!name) return;
@@ -55,15 +58,15 @@ __attribute__((constructor)) static void take_name(int argc, char **argv) {
 
 __attribute__((visibility("hidden"))) extern void *superstep_slots[COUNT];
 
-/* Called by a function's first call. Threads that come here together find the same. */
+/* Resolves a function on its first call. Concurrent calls find the same address. */
 __attribute__((visibility("hidden"), used)) void *superstep_resolve(unsigned long number) {
   void *function = find(names[number]);
   __atomic_store_n(&superstep_slots[number], function, __ATOMIC_RELAXED);
   return function;
 }
 
-/* Keeps all registers that pass arguments. At a function's entry the stack is 8 bytes off 16; its number and seven registers later
- * it is again. */
+/* Preserves all registers that pass arguments. At a function's entry the stack is 8 bytes off a 16-byte boundary, as it is after
+ * pushing the number and seven registers. */
 __asm__(".text\n"
         ".Lresolve:\n"
         "  push %rax; push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9\n"

@@ -1,4 +1,4 @@
-//! Stand-ins for the driver's libraries: programs are linked with them, and get them on the CPU backend, which has no driver.
+//! Stand-ins for the driver's libraries. Programs are linked with them, and load them on the CPU backend, which has no driver.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ pub struct Driver {
     pub file: &'static str,
     headers: &'static [&'static str],
     start: &'static str,
-    /// Whether a real one works beside the CPU backend: it does not, where it would have to know of the backend's memory.
+    /// Whether the real library works with the CPU backend. It does not if it takes addresses, since it cannot access the backend's memory.
     works_beside: bool,
 }
 
@@ -36,7 +36,7 @@ pub const DRIVERS: [Driver; 2] = [
 ];
 
 impl Driver {
-    /// Names of its functions in the headers in `include`; empty where the toolkit lacks them.
+    /// Returns the names of its functions from the headers in `include`; none if the toolkit lacks the headers.
     fn functions(&self, include: &Path) -> BTreeSet<String> {
         let header = |name: &&str| fs::read_to_string(include.join(name)).ok();
         let text: String = self.headers.iter().filter_map(header).collect();
@@ -50,15 +50,13 @@ impl Driver {
 }
 
 impl Builder {
-    /// The library that stands in for that of a driver; `None` where the CUDA toolkit lacks its headers.
+    /// Builds the stand-in for a driver's library; `None` if the CUDA toolkit lacks its headers.
     pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>> {
         let functions = driver.functions(&self.tools.cuda_include);
         if functions.is_empty() {
             return Ok(None);
         }
-        let entries = functions.iter().map(|name| format!("ENTRY({name})\n"));
-        let names = entries.collect::<String>();
-        let names = self.runner.text_file("names", names.as_bytes())?;
+        let names = self.list_of_names(&functions)?;
         let source = include_bytes!("driver.c");
         let source = self.runner.text_file("driver.c", source)?;
         let args = Args::of(["-x", "c", "-O2", "-fPIC", "-Wall", "-Werror", "-shared"])
@@ -73,7 +71,7 @@ impl Builder {
         (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
     }
 
-    /// The linker's flags with stand-ins for the driver's libraries, so that programs build without a driver.
+    /// Replaces the driver's libraries in the linker's flags by stand-ins, so that programs build without a driver.
     pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args> {
         flags.iter().try_fold(Args::default(), |args, flag| {
             let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
@@ -88,7 +86,7 @@ impl Builder {
         })
     }
 
-    /// Stand-in for a library that a program needs on the CPU backend, if it is the driver's.
+    /// Returns the stand-in for a library that a program needs on the CPU backend, if it is the driver's.
     pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>> {
         let is_it = |driver: &&Driver| driver.file == library.file_name();
         match DRIVERS.iter().find(is_it) {
@@ -98,7 +96,7 @@ impl Builder {
         }
     }
 
-    /// First lines of a start script, which make `executable` find the driver's stand-ins.
+    /// Returns the first lines of a start script, which make `executable` find the driver's stand-ins.
     pub(crate) fn find_drivers(&self, executable: &Path) -> Result<String> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());

@@ -1,4 +1,4 @@
-//! Shared libraries that an executable needs, and how each gets to another machine.
+//! Shared libraries that an executable needs, and what supplies each on another machine.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use superstep_trace::Backend;
 use crate::compile::{BuildError, Builder, Result};
 use crate::run::proprietary::functions;
 
-/// A shared library that an executable needs, itself or for another one.
+/// A shared library that an executable needs, directly or indirectly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Library {
-    /// As in the executable; a name with a folder is looked up nowhere else.
+    /// Name as in the executable; one with a folder is not searched for.
     pub name: String,
     pub path: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ impl Library {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether the CPU backend has its functions, as far as OpenBLAS has them.
+    /// True for cuBLAS, whose functions the CPU backend has as far as OpenBLAS does.
     pub fn is_blas(&self) -> bool {
         self.file_name().starts_with("libcublas.so")
     }
@@ -61,7 +61,7 @@ impl Library {
 }
 
 pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library]) -> Result<()> {
-    // These two have none, and are replaced or left out.
+    // These two contain no GPU code, and are replaced or left out.
     const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
     let is_proprietary = |library: &&Library| {
         let is_open = OPEN
@@ -82,8 +82,8 @@ pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library])
 }
 
 impl Builder {
-    /// First lines of a start script whose program needs NVIDIA's libraries: finds them, or replacements. The words are the command,
-    /// executable and runtime, quoted for the shell.
+    /// Returns the first lines of a start script, which find NVIDIA's libraries or replacements if the program needs any. The words are the
+    /// command, executable and runtime, quoted for the shell.
     pub(crate) fn find_proprietary(
         &self,
         executable: &Path,
@@ -121,7 +121,7 @@ impl Builder {
             Some(function) => Err(BuildError::unsupported(
                 format!("{program} for the CPU backend"),
                 format!(
-                    "it calls {function} of cuBLAS, for which nothing of OpenBLAS stands in; run it with --backend cuda on a machine with a GPU"
+                    "it calls {function} of cuBLAS, for which OpenBLAS has no replacement; run it with --backend cuda on a machine with a GPU"
                 ),
             )),
         }
@@ -137,8 +137,8 @@ pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool> {
     })
 }
 
-/// Whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
-/// from the next instruction. A file without symbols may.
+/// Returns whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
+/// from the next instruction. True for a file without symbols, which may.
 fn calls(file: &Path, start: &str) -> Result<bool> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
@@ -202,7 +202,7 @@ fn has_section(file: &Path, name: &str) -> Result<bool> {
     Ok(parsed.is_ok_and(|file| file.section_by_name(name).is_some()))
 }
 
-/// A line of `ldd`: `name => path (address)`, `path (address)`, or, without an address, what is not found.
+/// Parses a line of `ldd`: `name => path (address)` or `path (address)`. A library that is not found has no address.
 fn library(line: &str) -> Option<Library> {
     let place = |found: &str| {
         found
@@ -216,7 +216,7 @@ fn library(line: &str) -> Option<Library> {
             (path.clone(), Some(path))
         }
     };
-    // The kernel's own has no file.
+    // The kernel's own library has no file.
     let path = path.filter(|path| path.contains('/')).map(PathBuf::from);
     Some(Library { name, path })
 }

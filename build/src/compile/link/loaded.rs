@@ -1,8 +1,8 @@
-//! Modules that a program's executable loads when it starts: one list for each variant.
+//! Lists the modules that a program's executable loads when it starts, one list for each variant.
 //!
-//! The modules in an executable and its libraries go through the same stages, whichever build system made it. The result, a shared
-//! object or a GPU binary for each module, is loaded by the runtime when the module registers itself (`runtime/core/src/loaded.rs`),
-//! from a list that one environment variable names. So one executable serves both backends and all probes.
+//! The modules of an executable and its libraries are compiled in the same stages, whichever build system made it. The runtime loads the
+//! result, a shared object or a GPU binary, when a module registers itself (`runtime/core/src/loaded.rs`), from a list that an environment
+//! variable names. Thus one executable serves both backends and all probes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -22,7 +22,7 @@ use crate::manifest::Language;
 const LIST: &str = "modules.txt";
 const LINE_HEAD: usize = 3;
 
-/// A variant's start script, with its executable and list beside it.
+/// Name of a variant's start script; its executable and list are next to it.
 const START: &str = "program";
 const EXECUTABLE: &str = "executable";
 
@@ -38,8 +38,8 @@ pub fn started_by(start: &Path) -> PathBuf {
     executable.unwrap_or_else(|_| start.to_owned())
 }
 
-/// Identity of a variant, independent of its location: the hash of its executable and of all that this loads. The script in a bundle
-/// contains it.
+/// Returns the identity of a variant, independent of its location: a hash of its executable and of everything that it loads. The script in
+/// a bundle contains it.
 pub fn identity(start: &Path) -> std::io::Result<String> {
     let list = start.with_file_name(LIST);
     if !list.is_file() {
@@ -83,7 +83,7 @@ impl Builder {
         if records.is_empty() {
             return Err(BuildError::unsupported(
                 &program.name,
-                "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it; name what a script starts with --with",
+                "it and its shared libraries contain no device code; build it with `superstep build -- make`, or whatever builds it; use --with to name what a script starts",
             ));
         }
         let modules = (self.options.first_module..).zip(&records);
@@ -96,7 +96,7 @@ impl Builder {
         modules.collect()
     }
 
-    /// The list of `modules` as instrumented. Each loads `host` too, a probe's host code, of which only the first has an effect.
+    /// Writes the list of the instrumented `modules`. Each also loads `host`, a probe's host code, of which only the first has an effect.
     pub(crate) fn loaded_list(
         &self,
         modules: &[Module],
@@ -176,8 +176,8 @@ impl Builder {
         }
     }
 
-    /// Places what `start` loads below the folder `place`, with a script `name` there that starts `executable`, a file in `place/built`.
-    /// Script and list use relative places; shared libraries are in `libraries`, relative to `place`.
+    /// Copies the modules that `start` loads into the folder `place`, and writes a script `name` there that starts `executable`, a file in
+    /// `place/built`. Script and list use relative paths; shared libraries are in `libraries`, relative to `place`.
     pub fn place(
         &self,
         start: &Path,

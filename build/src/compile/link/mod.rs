@@ -1,4 +1,4 @@
-//! Executables, the libraries that they need, and what starts them.
+//! Executables, the libraries that they need, and the scripts that start them.
 
 pub(crate) mod driver;
 pub(crate) mod executable;

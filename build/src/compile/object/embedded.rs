@@ -1,11 +1,12 @@
 //! Device code in host objects. A host object contains its module's device code as a record, and a NUL-terminated module id in place of the
-//! GPU binary. `superstep nvcc` and manifests make the same objects.
+//! GPU binary. `superstep nvcc` and suites produce the same objects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use crate::compile::device::gpu::Waits;
 use crate::compile::object::record::{self, DeviceCodeRecord, Head, SECTION};
 use crate::compile::object::{linked, registration};
 use crate::compile::source::arithmetic;
@@ -31,7 +32,7 @@ pub(crate) struct EmbeddedDeviceCode<'a> {
 }
 
 impl Builder {
-    /// Compiles the device half of `unit`; two modules with one content are told apart by `folder`.
+    /// Compiles the device half of `unit`; `folder` distinguishes modules with the same content.
     pub(crate) fn device_code<'a>(
         &self,
         unit: Unit<'a>,
@@ -60,7 +61,7 @@ impl Builder {
 
     pub(crate) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf> {
         let mut args = self.section(&embedded.record)?;
-        // Units that are linked know nothing of the module: it is registered once, for all of them.
+        // Linked units do not register the module: it is registered once for all of them.
         if embedded.unit.linked {
             args = args.and(self.header("unit.h", &linked::mark(&embedded.record.symbol()))?);
         } else {
@@ -93,18 +94,14 @@ impl Builder {
             let records = embedded.iter().map(|embedded| &embedded.record);
             objects.push(self.linked_object(&program.folder, String::new(), records)?);
         }
-        objects.extend(self.helpers(program)?);
-        Ok(objects)
-    }
-
-    pub(crate) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>> {
         let helpers = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
             .map(|unit| self.helper_object(program, unit));
-        helpers.collect()
+        objects.extend(helpers.collect::<Result<Vec<_>>>()?);
+        Ok(objects)
     }
 
-    /// The object of the only unit of `program`, with its device code.
+    /// Compiles the only unit of `program` to an object with its device code.
     pub fn object_with_device_code(
         &self,
         program: &Program,
@@ -145,15 +142,15 @@ impl Builder {
         let embedded = self.device_code(only_unit(program, false), String::new())?;
         let ir = embedded.ir.optimised;
         let module = Module::new(program, 0, &embedded.record, vec![ir.clone()]);
-        let ptx = self.ptx_with(&module, &ir, arithmetic::division_flag(&program.flags))?;
-        if kind == "fatbin" {
-            return self.packed(&module, self.cubins(&module, &ptx)?, ptx);
-        }
+        let ptx = self.ptx(&module, &ir, arithmetic::division_flag(&program.flags))?;
         if kind == "ptx" {
             return Ok(ptx);
         }
-        let cubins = self.cubins(&module, &ptx)?;
-        Ok(cubins.into_iter().next().unwrap_or(ptx))
+        let cubins = self.cubins(&module, &ptx, Waits::Perhaps)?;
+        match kind {
+            "fatbin" => self.packed(&module, cubins, ptx),
+            _ => Ok(cubins.into_iter().next().unwrap_or(ptx)),
+        }
     }
 
     pub fn device_link(&self, folder: &Path, files: &[PathBuf]) -> Result<Option<PathBuf>> {
@@ -169,8 +166,8 @@ impl Builder {
             .map(Some)
     }
 
-    /// The object that registers `units`, linked, with all their kernels and variables (`linked.c`). `place` distinguishes objects of the
-    /// same content.
+    /// Compiles the object that registers the linked `units` with all their kernels and variables (`linked.c`). `place` distinguishes
+    /// objects with the same content.
     fn linked_object<'a>(
         &self,
         folder: &Path,
@@ -236,7 +233,8 @@ fn text(folder: &Path) -> Result<String> {
     })
 }
 
-/// The only unit of `program`. Files of projects have no numbers: a hash of all inputs distinguishes its static kernels and variables.
+/// Returns the only unit of `program`. Units of projects are not numbered; a hash of all inputs distinguishes their static kernels and
+/// variables.
 fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");

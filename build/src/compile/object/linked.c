@@ -1,5 +1,5 @@
-/* Registers the device code of a program whose units were linked into one module. Compiled once for each such program,
- * with SUPERSTEP_IMAGE naming the file that stands where the binary would.
+/* Registers the device code of a program whose units were linked into one module. Compiled once for each such program.
+ * SUPERSTEP_IMAGE is the file that takes the place of the GPU binary.
  *
  * Clang, given -fgpu-rdc, describes every kernel and every variable of a unit by an entry in the section
  * llvm_offload_entries; the layout and the meaning of the flags are those of LLVM 22's llvm/Frontend/Offloading/Utility.h. */
@@ -14,14 +14,14 @@ struct Entry {
   uint16_t kind;
   uint32_t flags;
   void *address; /* the kernel's stub or the variable's shadow */
-  char *name;    /* the device's */
+  char *name;    /* on the device */
   uint64_t bytes; /* 0: a kernel */
   uint64_t data;
-  void *pointer; /* of a managed variable: where the host's pointer to it lies */
+  void *pointer; /* address of the host's pointer to a managed variable */
 };
 
-/* The symbols of the units that were linked, and what is in front of the entries of each unit: an entry of a kind of its own, whose address
- * is the unit's symbol. The list has the entries of all units of the file, also of those that were linked elsewhere. */
+/* The symbols of the linked units, and the kind of the entry in front of each unit's entries, whose address is the unit's symbol. The list
+ * has the entries of all units in the file, including those that were linked elsewhere. */
 extern const char superstep_units[] __attribute__((visibility("hidden")));
 extern const char superstep_units_end[] __attribute__((visibility("hidden")));
 enum { UNIT = 0x5353 };
@@ -57,7 +57,7 @@ static void **binary;
 
 static void unregister(void) { __cudaUnregisterFatBinary(binary); }
 
-/* A template's kernel or an inline variable stands in the list of every unit that uses it. */
+/* A template's kernel or an inline variable is in the list of every unit that uses it. */
 static int seen_before(const struct Entry *entry) {
   for (const struct Entry *other = __start_llvm_offload_entries; other != entry; ++other)
     if (other->kind == CUDA && other->address == entry->address) return 1;

@@ -1,9 +1,9 @@
 //! Separate device compilation: programs whose kernels call device functions of other units, or use their variables.
 //!
-//! nvcc compiles such units with `-rdc=true` and links their binaries with `nvlink`. Here the units' device IR is linked
-//! into one module before the analysis, which so sees every call with both ends, and one binary comes out. On the host's
-//! side Clang's `-fgpu-rdc` gives kernels and variables names that are the same in every unit, and lists them in a section
-//! that the linker joins; `linked.c` reads it when the program starts.
+//! nvcc compiles such units with `-rdc=true` and links their binaries with `nvlink`. Here the units' device IR is linked into one module
+//! before the analysis, which thus sees both caller and callee of every call, and becomes one binary. On the host side, Clang's `-fgpu-rdc`
+//! gives kernels and variables the same names in every unit, and lists them in a section that the linker joins; `linked.c` reads it when
+//! the program starts.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::manifest::Flags;
 
 pub(crate) const FLAG: &str = "-fgpu-rdc";
 
-/// Clang's and nvcc's flags for separate device compilation, of which Clang knows the first only.
+/// Clang's and nvcc's flags for separate device compilation, of which Clang has only the first.
 const FLAGS: [&str; 5] = [
     FLAG,
     "-rdc=true",
@@ -28,7 +28,7 @@ pub(crate) fn asked(flags: &Flags) -> bool {
     flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
 }
 
-/// A header for a unit that is linked: an entry in front of that list, which refers to `symbol`.
+/// Returns a header for a linked unit: an entry in front of that list, which refers to `symbol`.
 pub(crate) fn mark(symbol: &str) -> String {
     let lines = [
         ".pushsection llvm_offload_entries,\\\"aw\\\",@progbits",

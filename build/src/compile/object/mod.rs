@@ -1,4 +1,4 @@
-//! Host objects with the device code of their module in them.
+//! Host objects that contain the device code of their module.
 
 pub(crate) mod embedded;
 pub(crate) mod linked;

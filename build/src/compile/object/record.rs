@@ -1,10 +1,10 @@
-//! Device code that travels with the host code: what compiling leaves in objects, and what is found in executables.
+//! Records of device code, which compilation writes into host objects, and which are read from executables.
 //!
-//! A record is in the section [`SECTION`], which no program loads. Linkers join the sections of their inputs, so that a file has
-//! one record for each module in it:
+//! A record is in the section [`SECTION`], which is not loaded at run time. Linkers join the sections of their inputs, so a file has one
+//! record for each of its modules:
 //!
 //! ```text
-//! magic (16 bytes) · length of the head · length of the bitcode (8 bytes each, little endian) · head (JSON) · bitcode, unit by unit
+//! magic (16 bytes) · length of the head (8 bytes, little endian) · head (JSON) · bitcode, unit by unit
 //! ```
 
 use std::fs;
@@ -21,12 +21,12 @@ use crate::fetch::hash_bytes;
 pub(crate) const SECTION: &str = ".superstep.module";
 
 const MAGIC: &[u8; 16] = b"superstep-module";
-const PREFIX: usize = MAGIC.len() + 16;
+const PREFIX: usize = MAGIC.len() + 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) name: String,
-    /// Working folder of the compiler, to which names of files are relative. Empty in programs of manifests, which do not depend on it.
+    /// Working folder of the compiler, to which file names are relative. Empty in programs of suites, which do not depend on it.
     pub(crate) folder: String,
     /// Whether it is to be linked with other device code.
     pub(crate) relocatable: bool,
@@ -64,7 +64,6 @@ impl DeviceCodeRecord {
         let head = serde_json::to_vec(&self.head).unwrap_or_default();
         let mut bytes = MAGIC.to_vec();
         bytes.extend((head.len() as u64).to_le_bytes());
-        bytes.extend((self.bitcode.len() as u64).to_le_bytes());
         bytes.extend(head);
         bytes.extend(&self.bitcode);
         bytes
@@ -74,8 +73,8 @@ impl DeviceCodeRecord {
         hash_bytes(&self.encode()).to_string()
     }
 
-    /// The symbol by which a host object refers to relocatable device code. The object that links the code defines it, so that linkers take
-    /// that out of an archive, and name the code where nothing linked it.
+    /// Returns the symbol by which a host object refers to relocatable device code. The object of the device link defines it, so that
+    /// linkers extract that object from an archive, and report the symbol if the device link is missing.
     pub(crate) fn symbol(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric();
         let name = self.head.name.replace(|letter| !is_plain(letter), "_");
@@ -92,35 +91,22 @@ impl DeviceCodeRecord {
     }
 }
 
-/// The records of a section; `None` when it holds something else.
+/// Decodes the records of a section; `None` if it contains anything else.
 fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
     let mut records = Vec::new();
     loop {
-        // Linkers align what they join.
+        // Linkers pad the sections that they join.
         let padding = bytes.iter().take_while(|&&byte| byte == 0).count();
         bytes = &bytes[padding..];
         if bytes.is_empty() {
             return Some(records);
         }
         let (prefix, rest) = bytes.split_at_checked(PREFIX)?;
-        let lengths = prefix.strip_prefix(MAGIC)?;
-        let length = |at: usize| {
-            usize::try_from(u64::from_le_bytes(
-                lengths.get(at..at + 8)?.try_into().ok()?,
-            ))
-            .ok()
-        };
-        let (head, rest) = rest.split_at_checked(length(0)?)?;
-        let (bitcode, rest) = rest.split_at_checked(length(8)?)?;
+        let length = u64::from_le_bytes(prefix.strip_prefix(MAGIC)?.try_into().ok()?);
+        let (head, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
         let head: Head = serde_json::from_slice(head).ok()?;
-        if head
-            .units
-            .iter()
-            .try_fold(0usize, |sum, &unit| sum.checked_add(unit))
-            != Some(bitcode.len())
-        {
-            return None;
-        }
+        let length = (head.units.iter()).try_fold(0usize, |sum, &unit| sum.checked_add(unit))?;
+        let (bitcode, rest) = rest.split_at_checked(length)?;
         records.push(DeviceCodeRecord {
             head,
             bitcode: bitcode.to_vec(),
@@ -129,7 +115,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
     }
 }
 
-/// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
+/// Reads the records of an object, an archive, a shared library or an executable; files of other kinds have none.
 pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     let damaged = || {
@@ -164,7 +150,7 @@ pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
-            // A plugin's unresolved libraries are ones that the program has loaded before.
+            // The program has already loaded the libraries that a plugin does not find.
             (Supplier::Program, None) if is_started(executable)? => {
                 return Err(BuildError::unsupported(
                     executable.display().to_string(),

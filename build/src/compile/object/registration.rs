@@ -1,7 +1,7 @@
-//! When a unit registers its device code: before its own global objects are made, whose constructors may launch kernels.
+//! Makes a unit register its device code before its global objects are constructed, since their constructors may launch kernels.
 //!
-//! nvcc registers in a constructor function of the unit, which g++ runs before the unit's initialisers; Clang registers after them. So a
-//! header makes an empty entry in front of all others, which is swapped with Clang's.
+//! nvcc registers in a constructor function of the unit, which g++ runs before the unit's initialisers; Clang registers after them.
+//! Therefore a header adds an empty entry in front of all others, which is swapped with Clang's.
 
 use object::elf::{FileHeader64, Rela64, SHT_SYMTAB, STT_SECTION, SymbolSection};
 use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
@@ -10,10 +10,10 @@ use object::{Endianness, SymbolIndex, read};
 pub(crate) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_first: ret\\n.popsection\\n\
      .pushsection .init_array,\\\"aw\\\",@init_array\\n.p2align 3\\n.quad superstep_first\\n.popsection\");\n";
 
-/// Where Clang registers a unit's kernels and variables.
+/// Clang's function that registers a unit's kernels and variables.
 const CLANGS: &[u8] = b"__cuda_module_ctor";
 
-/// Swaps the first entry of an object and Clang's; leaves other files, and those that register nothing, as they are.
+/// Swaps the first entry of an object with Clang's; leaves files that register nothing unchanged.
 pub(crate) fn register_first(object: &mut [u8]) {
     if let Ok(Some([one, other])) = places(object) {
         for byte in 0..WHAT_BYTES {
@@ -22,7 +22,7 @@ pub(crate) fn register_first(object: &mut [u8]) {
     }
 }
 
-/// Target of an entry in a table of relocations, behind the entry's own place.
+/// Size of a relocation's target, which follows its offset.
 const WHAT_BYTES: usize = size_of::<Rela64<Endianness>>() - size_of::<u64>();
 
 fn places(object: &[u8]) -> read::Result<Option<[usize; 2]>> {

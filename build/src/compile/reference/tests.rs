@@ -41,7 +41,7 @@ fn program(folder: &Path) -> Program {
 }
 
 #[test]
-fn a_recipe_has_the_files_where_the_commands_look_for_them() {
+fn a_recipe_has_files_where_its_commands_expect_them() {
     let folder = tempfile::tempdir().unwrap();
     let recipe = Recipe::of(&program(folder.path()), 90).unwrap();
     assert_eq!(recipe.folder, Path::new("0"));

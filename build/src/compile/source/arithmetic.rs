@@ -1,18 +1,18 @@
-//! How device code computes, where nvcc and Clang differ.
+//! Differences between nvcc and Clang in device arithmetic.
 
 use crate::manifest::Flags;
 
-/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default the optimiser is told to round square roots in single precision correctly,
-/// which libdevice approximates otherwise.
+/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default, square roots in single precision are rounded correctly; with this flag,
+/// libdevice approximates them.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
 
-pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
+pub(crate) fn is_set(flags: &Flags, wanted: &str) -> bool {
     let mut flags = flags.all.iter().chain(&flags.device);
-    flags.any(|flag| flag == INEXACT_ROOTS)
+    flags.any(|flag| flag == wanted)
 }
 
-/// nvcc's `-prec-div=false`, and the same with `-use_fast_math`. Clang puts the value into an attribute of each function, which the
-/// instrumenter reads (`instrument/src/approximate.rs`).
+/// nvcc's `-prec-div=false`, without and with `-use_fast_math`. Clang stores the value in an attribute of each function, which the
+/// instrumenter reads (`instrument/src/semantics/approximate.rs`).
 pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 
@@ -27,12 +27,7 @@ pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
 
 pub(crate) const FAST_FUNCTIONS: &str = "-fgpu-approx-transcendentals";
 
-pub(crate) fn is_fast(flags: &Flags) -> bool {
-    let mut flags = flags.all.iter().chain(&flags.device);
-    flags.any(|flag| flag == FAST_FUNCTIONS)
-}
-
-/// Headers of Clang's in which `pow` of a float or a double and an integer has overloads. nvcc converts both to double.
+/// Clang's headers with overloads of `pow` for a float or double and an integer. nvcc converts both to double.
 pub(crate) const POWER_HEADERS: [&str; 2] = [
     "__clang_cuda_cmath.h",
     "__clang_cuda_math_forward_declares.h",
@@ -50,7 +45,7 @@ pub(crate) fn without_integer_powers(text: &str) -> String {
     })
 }
 
-/// Where Clang declares the functions that `-use_fast_math` replaces.
+/// Clang's header with the functions that `-use_fast_math` replaces.
 pub(crate) const MATH_HEADER: &str = "__clang_cuda_math.h";
 
 pub(crate) fn with_fast_functions(text: &str) -> String {

@@ -1,5 +1,5 @@
-//! Old code that nvcc and older compilers took and Clang does not. General measures only, none for a program in particular:
-//! nvcc's implicit declarations, textures, replacements for missing headers, C before C99, launch brackets with blanks.
+//! Support for old code that nvcc and older compilers accept and Clang does not: nvcc's implicit declarations, textures, replacements for
+//! missing headers, C before C99, launch brackets with spaces. No measure is specific to one program.
 
 use std::borrow::Cow;
 use std::fs;
@@ -34,29 +34,36 @@ const OLD_C: [&str; 5] = [
     "-Wno-error=incompatible-pointer-types",
 ];
 
-/// Before C++11 a name right behind a text could only be a macro.
+/// Before C++11, an identifier directly after a string literal could only be a macro.
 const OLD_LITERALS: &str = "-Wno-reserved-user-defined-literal";
 
-/// A launch with blanks inside its brackets, up to the parenthesis of the kernel's arguments.
-static SPLIT_LAUNCH: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"<(\s*)<(\s*)<([^;{}]*?)>(\s*)>(\s*)>(\s*)\(").ok());
+/// Matches a launch with spaces inside its brackets, up to the parenthesis of the kernel's arguments.
+static SPLIT_LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"<(\s*)<(\s*)<([^;{}]*?)>(\s*)>(\s*)>(\s*)\(").expect("the pattern is valid")
+});
 
 impl Builder {
-    /// Flags for every CUDA compilation: headers before its text, replacement headers after all include folders.
+    /// Returns flags for every CUDA compilation: headers before the source, and replacement headers after all include folders.
     pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));
         let mut args = include(Args::default(), "old_cuda.h").text(OLD_LITERALS);
-        // The objects' header comes first: it names the functions anew that both kinds of textures are read with.
+        // The header for objects comes first: it renames the functions that read both kinds of textures.
         if have_texture_objects(program) {
             args = include(args, "texture_objects.h");
         }
         if have_texture_references(program) {
             args = include(args, "texture_references.h");
         }
-        let args = args.and(self.stand_ins()?).and(self.shared_barriers()?);
-        let args = args.and(self.powers()?);
-        Ok(args.and(self.fast_functions(program)?))
+        args = args.and(self.stand_ins()?).and(self.shared_barriers()?);
+        for header in arithmetic::POWER_HEADERS {
+            args = self.edited(args, header, arithmetic::without_integer_powers)?;
+        }
+        if arithmetic::is_set(&program.flags, arithmetic::FAST_FUNCTIONS) {
+            let header = arithmetic::MATH_HEADER;
+            args = self.edited(args, header, arithmetic::with_fast_functions)?;
+        }
+        Ok(args)
     }
 
     pub fn brings(&self, header: &Path) -> bool {
@@ -65,23 +72,7 @@ impl Builder {
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
-    fn fast_functions(&self, program: &Program) -> Result<Args> {
-        if !arithmetic::is_fast(&program.flags) {
-            return Ok(Args::default());
-        }
-        let header = arithmetic::MATH_HEADER;
-        self.edited(Args::default(), header, arithmetic::with_fast_functions)
-    }
-
-    fn powers(&self) -> Result<Args> {
-        let edit = arithmetic::without_integer_powers;
-        let mut headers = arithmetic::POWER_HEADERS.into_iter();
-        headers.try_fold(Args::default(), |args, header| {
-            self.edited(args, header, edit)
-        })
-    }
-
-    /// Has the compiler read an edited text in place of one of its own headers.
+    /// Makes the compiler read an edited text in place of one of its own headers.
     fn edited(&self, args: Args, header: &str, edit: fn(&str) -> String) -> Result<Args> {
         let header = self.tools.clang_include.join(header);
         let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
@@ -89,8 +80,8 @@ impl Builder {
         Ok(read_as(args, &header, file))
     }
 
-    /// Allows barriers of libcu++ in shared variables. nvcc runs no destructors of shared variables; Clang refuses those that are not
-    /// empty. So the compiler reads a header in which that of a barrier, which ends the use of its memory, has another name.
+    /// Allows barriers of libcu++ in shared variables. nvcc runs no destructors of shared variables; Clang rejects those that are not
+    /// empty. Therefore the compiler reads a header in which the destructor of a barrier has another name.
     fn shared_barriers(&self) -> Result<Args> {
         let mut args = Args::default();
         for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
@@ -110,16 +101,16 @@ impl Builder {
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
-    /// Replacements for missing headers, and for those of graphics libraries and OpenMP, which win over the system's: nothing is linked
-    /// with these.
+    /// Returns flags for replacements of missing headers and of those of graphics libraries and OpenMP. The latter take precedence over the
+    /// system's, since nothing is linked with these libraries.
     fn stand_ins(&self) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
         Ok(args.text("-isystem").place("", &folder.join("unlinked")))
     }
 
-    /// Has the compiler read edited texts in place of some files: with constants as the manifest sets them, and in CUDA with launch
-    /// brackets joined and texture references declared in constant memory. Lines stay.
+    /// Makes the compiler read edited texts in place of some files: with the manifest's constants and, in CUDA, with launch brackets joined
+    /// and texture references declared in constant memory. Line numbers do not change.
     pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {
@@ -149,23 +140,17 @@ fn read_as(args: Args, file: &Path, text: PathBuf) -> Args {
     args.input_in(format!("{};", file.display()), text, "")
 }
 
-/// `text` with every `<< <` and `>> >` of a launch in one piece, as long as before; borrowed when there is none.
+/// Joins every `<< <` and `>> >` of a launch without changing the length of `text`; borrowed if there are none.
 fn join_brackets(text: &str) -> Cow<'_, str> {
-    let Some(launch) = SPLIT_LAUNCH.as_ref() else {
-        return Cow::Borrowed(text);
-    };
-    if !launch
-        .captures_iter(text)
-        .any(|found| blanks(&found, &[1, 2, 4, 5]).next().is_some())
-    {
+    let mut launches = SPLIT_LAUNCH.captures_iter(text);
+    if launches.all(|found| blanks(&found, &[1, 2, 4, 5]).next().is_none()) {
         return Cow::Borrowed(text);
     }
-    let joined = launch.replace_all(text, |found: &Captures<'_>| {
+    SPLIT_LAUNCH.replace_all(text, |found: &Captures<'_>| {
         let before: String = blanks(found, &[1, 2]).collect();
-        let behind: String = blanks(found, &[4, 5, 6]).collect();
-        format!("<<<{before}{}>>>{behind}(", &found[3])
-    });
-    Cow::Owned(joined.into_owned())
+        let after: String = blanks(found, &[4, 5, 6]).collect();
+        format!("<<<{before}{}>>>{after}(", &found[3])
+    })
 }
 
 fn blanks<'a>(found: &'a Captures<'_>, groups: &'a [usize]) -> impl Iterator<Item = char> + 'a {

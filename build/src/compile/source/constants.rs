@@ -1,5 +1,5 @@
-//! Numbers that a source fixes and a manifest sets: how often a program repeats itself to take the time, or how much data it
-//! makes when no argument says so. The compiler reads the file with the other value; the file stays as it is.
+//! Sets constants in a source to a manifest's values, such as the number of timed repetitions or the default amount of data. The compiler
+//! reads an edited copy; the file does not change.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,18 +1,19 @@
-//! Programs whose default stream is the calling host thread's own, which nvcc makes of `--default-stream per-thread`.
+//! Programs with a default stream for each host thread, which nvcc builds with `--default-stream per-thread`.
 //!
-//! A macro has CUDA's headers name other functions, and Clang's flag has launches call another one. nvcc launches by a header, so that
-//! the macro alone is enough for it.
+//! A macro makes CUDA's headers call other functions, and Clang's flag makes launches call another one. nvcc launches with functions of a
+//! header, so the macro alone is enough there.
 
 use crate::manifest::Flags;
 
 const MACRO: &str = "CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
-/// Clang's flag. Its driver takes it for HIP only.
+/// Clang's flag. Its driver accepts it only for HIP.
 pub(crate) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
 
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 
-/// Passes on the flag `word`, or for nvcc's or Clang's name of the choice the definition of the macro; `None` for the default choice.
+/// Translates nvcc's or Clang's flag for per-thread default streams to the definition of the macro, and one for the default to `None`.
+/// Returns other flags unchanged.
 pub(crate) fn translated(word: &str) -> Option<&str> {
     let value = [
         "--default-stream=",

@@ -1,8 +1,8 @@
-//! Macros that nvcc defines for every file, and headers and programs ask for. `__NVCC__` is not among them: in CUDA files it selects what only
-//! nvcc takes.
+//! Macros that nvcc defines for every file, and that headers and programs test. `__NVCC__` is not among them: in CUDA files it selects code
+//! that only nvcc accepts.
 
-/// The flags that define them; `version` is that of the toolkit whose headers are used (12.9.86), `architectures` those that code is
-/// compiled for.
+/// Returns the flags that define them. `version` is that of the toolkit whose headers are used, such as 12.9.86; `architectures` are those
+/// that code is compiled for.
 pub(crate) fn of_nvcc(version: &str, architectures: &[u32]) -> Vec<String> {
     let numbers: Vec<&str> = version.split('.').collect();
     let parts = [
@@ -16,14 +16,14 @@ pub(crate) fn of_nvcc(version: &str, architectures: &[u32]) -> Vec<String> {
         .filter_map(|(name, place)| Some(format!("-D{name}={}", numbers.get(*place)?)));
     let mut flags: Vec<String> = parts.collect();
     flags.push("-D__NVCC_DIAG_PRAGMA_SUPPORT__=1".into());
-    // `nv_atomics.h` has them, for every version.
+    // `nv_atomics.h` provides them for every version.
     flags.push("-D__CUDACC_DEVICE_ATOMIC_BUILTINS__=1".into());
     if !architectures.is_empty() {
         let mut list = architectures.to_vec();
         list.sort_unstable();
         list.dedup();
         let list: Vec<String> = list.iter().map(|arch| format!("{arch}0")).collect();
-        // Clang defines it too, for the one that is taken.
+        // Clang defines it too, with the one architecture that it compiles for.
         flags.push("-U__CUDA_ARCH_LIST__".into());
         flags.push(format!("-D__CUDA_ARCH_LIST__={}", list.join(",")));
     }

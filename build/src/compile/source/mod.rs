@@ -1,4 +1,4 @@
-//! Dialects and versions of CUDA source, and what is changed in it before it is compiled.
+//! Dialects and versions of CUDA source, and edits to it before it is compiled.
 
 pub(crate) mod arithmetic;
 pub(crate) mod compatibility;

@@ -1,4 +1,4 @@
-//! The text of a translation unit and of what it includes from the program's own folders, as far as old code has to be recognised.
+//! The text of a translation unit and of the program's files that it includes, in which old code is recognised.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,14 +11,19 @@ use regex::Regex;
 use crate::compile::Program;
 use crate::manifest::{Language, TranslationUnit};
 
-static INCLUDE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]"#).ok());
+const VALID: &str = "the pattern is valid";
 
-static TEXTURE_REFERENCE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?m)^([ \t]*(?:(?:static|extern)[ \t]+)*)(texture[ \t]*<)").ok());
+static INCLUDE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]"#).expect(VALID)
+});
 
-static TEXTURE_OBJECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"\bcuda(?:(?:Texture|Surface)Object_t|Create(?:Texture|Surface)Object)\b").ok()
+static TEXTURE_REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^([ \t]*(?:(?:static|extern)[ \t]+)*)(texture[ \t]*<)").expect(VALID)
+});
+
+static TEXTURE_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\bcuda(?:(?:Texture|Surface)Object_t|Create(?:Texture|Surface)Object)\b")
+        .expect(VALID)
 });
 
 pub(crate) struct SourceText {
@@ -26,7 +31,7 @@ pub(crate) struct SourceText {
     pub(crate) text: String,
 }
 
-/// Whether a CUDA file of `program` declares a texture reference, before preprocessing: a declaration that the preprocessor drops does no
+/// Returns whether a CUDA file of `program` declares a texture reference before preprocessing. A declaration that the preprocessor drops does no
 /// harm.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {
@@ -35,8 +40,7 @@ pub(crate) fn have_texture_references(program: &Program) -> bool {
 }
 
 pub(crate) fn have_texture_objects(program: &Program) -> bool {
-    let name = TEXTURE_OBJECT.as_ref();
-    any_text(program, |text| name.is_some_and(|name| name.is_match(text)))
+    any_text(program, |text| TEXTURE_OBJECT.is_match(text))
 }
 
 fn any_text(program: &Program, holds: impl Fn(&str) -> bool) -> bool {
@@ -47,14 +51,10 @@ fn any_text(program: &Program, holds: impl Fn(&str) -> bool) -> bool {
 }
 
 pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
-    match TEXTURE_REFERENCE.as_ref() {
-        Some(declaration) => declaration.replace_all(text, "${1}__constant__ ${2}"),
-        None => Cow::Borrowed(text),
-    }
+    TEXTURE_REFERENCE.replace_all(text, "${1}__constant__ ${2}")
 }
 
-/// The text of a unit and of every file that it includes from the program's folders, each once. Unreadable files are
-/// left to the compiler.
+/// Reads a unit and every file that it includes from the program's folders, each once. Unreadable files are left to the compiler.
 pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
     let mut texts = Vec::new();
     let mut seen = BTreeSet::from([unit.file.clone()]);
@@ -65,24 +65,21 @@ pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
             continue;
         };
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some(include) = INCLUDE.as_ref() {
-            let own = file.parent().unwrap_or(Path::new(""));
-            let places = include.captures_iter(&text).filter_map(|found| {
-                let folders = [own]
-                    .into_iter()
-                    .chain(program.include.iter().map(PathBuf::as_path));
-                folders
-                    .map(|folder| normalised(&folder.join(&found[1])))
-                    .find(|path| program.folder.join(path).is_file())
-            });
-            waiting.extend(places.filter(|place| seen.insert(place.clone())));
-        }
+        let own = file.parent().unwrap_or(Path::new(""));
+        let places = INCLUDE.captures_iter(&text).filter_map(|found| {
+            let include = program.include.iter().map(PathBuf::as_path);
+            std::iter::once(own)
+                .chain(include)
+                .map(|folder| normalised(&folder.join(&found[1])))
+                .find(|path| program.folder.join(path).is_file())
+        });
+        waiting.extend(places.filter(|place| seen.insert(place.clone())));
         texts.push(SourceText { file, text });
     }
     texts
 }
 
-/// `path` without `.` and without a folder that `..` leaves again, so that each file has one name.
+/// Returns `path` without `.` and without folders that `..` leaves again, so that each file has one name.
 pub(crate) fn normalised(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for part in path.components() {

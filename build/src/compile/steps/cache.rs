@@ -1,13 +1,13 @@
-//! The cache of build steps, found by content.
+//! The content-addressed cache of build steps.
 //!
 //! ```text
 //! <cache>/steps/<first two digits>/<key>/   files of one step, written once, never changed
 //! <cache>/headers/<key>.json                files that a compilation read, by the key of its command line
-//! <cache>/tmp/                              steps in the making; a finished one is moved to its place in one rename
+//! <cache>/tmp/                              unfinished steps; a finished one is renamed into place
 //! ```
 //!
-//! Two processes may make a step at the same time: the second one discards its result. Within a process each
-//! key is made once, the others wait.
+//! Two processes may run the same step at the same time; the second discards its result. Within a process, each step runs once, and other
+//! threads wait for it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
 use superstep_toolchain::replace_file;
 
 use crate::compile::{BuildError, Result};
@@ -24,11 +23,6 @@ use crate::compile::{BuildError, Result};
 pub struct StepCache {
     root: PathBuf,
     busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct HeaderList {
-    pub files: Vec<PathBuf>,
 }
 
 impl StepCache {
@@ -43,18 +37,18 @@ impl StepCache {
         &self.root
     }
 
-    /// The finished step `key`, if all of `outputs` are there. It counts as used now.
+    /// Returns the folder of the step `key` if all `outputs` exist, and marks the step as used now.
     pub fn find(&self, key: &str, outputs: &[&str]) -> Option<PathBuf> {
         let folder = self.folder(key);
         if !outputs.iter().all(|name| folder.join(name).is_file()) {
             return None;
         }
-        // In a cache that cannot be written nothing is pruned either.
+        // A read-only cache is not pruned either.
         let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
         Some(folder)
     }
 
-    /// A fresh folder to make a step in, removed when dropped unless [`StepCache::keep`] takes it.
+    /// Creates a folder to run a step in. It is removed when dropped unless [`StepCache::keep`] takes it.
     pub fn scratch(&self) -> Result<tempfile::TempDir> {
         let folder = self.root.join("tmp");
         fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
@@ -69,13 +63,13 @@ impl StepCache {
         let parent = folder.parent().unwrap_or(&self.root);
         fs::create_dir_all(parent).map_err(BuildError::io("create the cache folder", parent))?;
         if folder.exists() && self.find(key, outputs).is_none() {
-            // Half an entry: someone removed files by hand.
+            // An incomplete entry: files were removed by hand.
             fs::remove_dir_all(&folder)
                 .map_err(BuildError::io("remove the broken cache entry", &folder))?;
         }
         match fs::rename(scratch.path(), &folder) {
             Ok(()) => {
-                // The folder is gone from its old place, so that nothing is left to remove.
+                // The folder was renamed, so there is nothing to remove.
                 let _ = scratch.keep();
                 Ok(folder)
             }
@@ -85,12 +79,12 @@ impl StepCache {
         }
     }
 
-    pub fn headers(&self, key: &str) -> Option<HeaderList> {
+    pub fn headers(&self, key: &str) -> Option<Vec<PathBuf>> {
         let text = fs::read_to_string(self.header_file(key)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<()> {
+    pub fn keep_headers(&self, key: &str, list: &[PathBuf]) -> Result<()> {
         let file = self.header_file(key);
         replace_file(&file, |writer| Ok(serde_json::to_writer(writer, list)?))
             .map_err(BuildError::io("write", &file))

@@ -1,8 +1,8 @@
-//! Reads the dependency files that `-MD` writes: `target: file file \` with backslashes before blanks.
+//! Reads the dependency files that `-MD` writes: `target: file file \` with backslashes before spaces.
 
 use std::path::PathBuf;
 
-/// The files behind the first target, in order, without duplicates.
+/// Returns the files of the first target, in order and without duplicates.
 pub fn parse(text: &str) -> Vec<PathBuf> {
     let Some((_, list)) = text.split_once(": ") else {
         return Vec::new();

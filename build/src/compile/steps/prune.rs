@@ -1,6 +1,6 @@
-//! Keeps the cache of build steps within a size: what was used longest ago goes first.
+//! Limits the size of the cache of build steps by removing the least recently used.
 //!
-//! A step's folder carries the time of its last use (`StepCache::find` sets it). Steps used within the last hours stay whatever
+//! The modification time of a step's folder is that of its last use, which `StepCache::find` sets. Recently used steps are kept whatever
 //! the size, since another process may be building with them.
 
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ struct Step {
 }
 
 impl StepCache {
-    /// Removes the steps used longest ago until the rest fits `limits`, and what killed processes left half made.
+    /// Removes the least recently used steps until the rest is within `limits`, and unfinished steps of killed processes.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {
@@ -58,7 +58,7 @@ impl StepCache {
             if result.kept_bytes <= limits.bytes || !old(step.used) {
                 break;
             }
-            // Renamed first, so that no process finds half of it.
+            // Renamed first, so that no process finds a part of it.
             fs::create_dir_all(&scratch).map_err(failed(&scratch))?;
             let name = step.folder.file_name().unwrap_or_default();
             let aside = scratch.join(name);
@@ -87,7 +87,7 @@ impl StepCache {
         let mut steps = Vec::new();
         for group in entries(&self.root().join("steps"))? {
             for step in entries(&group.path())? {
-                // Gone meanwhile: not a step any more.
+                // Removed in the meantime.
                 let Ok(data) = step.metadata() else { continue };
                 let files = entries(&step.path())?;
                 let bytes = files.iter().filter_map(|file| file.metadata().ok());

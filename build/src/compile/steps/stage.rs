@@ -1,4 +1,4 @@
-//! One cached command of the pipeline: what it runs, what its key is made of, and what it leaves.
+//! One cached command of the pipeline: its tool and arguments, its key, and its outputs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use crate::compile::steps::cache::{HeaderList, StepCache};
+use crate::compile::steps::cache::StepCache;
 use crate::compile::steps::depfile;
 use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::{BuildError, BuildEvent, Result};
@@ -23,20 +23,21 @@ pub(crate) const MESSAGES: &str = "messages.txt";
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub path: PathBuf,
-    /// Version text, or the hash of the executable itself: part of every key.
+    /// Version, or hash of the executable; part of every key.
     pub identity: String,
 }
 
 #[derive(Debug, Clone)]
 enum Arg {
     Text(String),
-    /// Verbatim, but not part of the key: a path that does not change the result.
+    /// A path that does not change the result, so it is not part of the key.
     Place(String),
-    /// A file that is read, between a prefix and a suffix: the key has its content, not its path.
+    /// An input file, between a prefix and a suffix. The key has its content, not its path.
     Input(String, PathBuf, &'static str),
     Output(&'static str),
 }
 
+#[must_use]
 #[derive(Debug, Clone, Default)]
 pub struct Args {
     list: Vec<Arg>,
@@ -49,27 +50,22 @@ impl Args {
         Self::default().texts(texts)
     }
 
-    #[must_use]
     pub fn texts<T: Into<String>>(self, texts: impl IntoIterator<Item = T>) -> Self {
         self.with(texts.into_iter().map(|text| Arg::Text(text.into())))
     }
 
-    #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.texts([text])
     }
 
-    #[must_use]
     pub fn place(self, prefix: &str, place: &Path) -> Self {
         self.with([Arg::Place(format!("{prefix}{}", place.display()))])
     }
 
-    #[must_use]
     pub fn input(self, path: impl Into<PathBuf>) -> Self {
         self.input_in(String::new(), path, "")
     }
 
-    #[must_use]
     pub fn input_in(
         self,
         prefix: impl Into<String>,
@@ -79,20 +75,17 @@ impl Args {
         self.with([Arg::Input(prefix.into(), path.into(), suffix)])
     }
 
-    #[must_use]
     pub fn output(self, flag: &str, name: &'static str) -> Self {
         self.text(flag).with([Arg::Output(name)])
     }
 
-    /// For a compiler: what the headers say that it reads is part of the key.
-    #[must_use]
+    /// For a compiler: the content of the headers that it reads is part of the key.
     pub fn reading_headers(self) -> Self {
         let headers = Some(DEPENDENCIES);
         let args = self.text("-MD").output("-MF", DEPENDENCIES);
         Self { headers, ..args }
     }
 
-    #[must_use]
     pub fn and(self, others: Args) -> Self {
         self.with(others.list)
     }
@@ -138,7 +131,7 @@ impl Runner {
         Ok(self.folder(key, &[name], write)?.join(name))
     }
 
-    /// The folder with `outputs`, which `write` fills when it is not in the cache.
+    /// Returns the folder with `outputs`, which `write` fills if it is not in the cache.
     pub fn folder(
         &self,
         key: KeyHasher,
@@ -216,7 +209,7 @@ impl Stage<'_> {
         runner.cache.find(&key, self.outputs)
     }
 
-    /// The key of a step that was made in `folder`; notes the headers that it read.
+    /// Returns the key of a step that ran in `folder`, and stores the list of the headers that it read.
     fn key_of_headers(&self, runner: &Runner, command_key: &str, folder: &Path) -> Result<String> {
         let Some(name) = self.args.headers else {
             return Ok(command_key.to_owned());
@@ -224,9 +217,7 @@ impl Stage<'_> {
         let path = folder.join(name);
         let text =
             fs::read_to_string(&path).map_err(BuildError::io("read the dependency file", &path))?;
-        let list = HeaderList {
-            files: depfile::parse(&text),
-        };
+        let list = depfile::parse(&text);
         let changed = || {
             BuildError::unsupported(
                 self.subject.name,
@@ -256,9 +247,9 @@ impl Stage<'_> {
         Ok(key.finish())
     }
 
-    fn key_with(&self, command_key: &str, list: &HeaderList) -> Option<String> {
+    fn key_with(&self, command_key: &str, list: &[PathBuf]) -> Option<String> {
         let mut key = KeyHasher::new(command_key);
-        for file in &list.files {
+        for file in list {
             key.text(&hash::of_file(&self.subject.folder.join(file)).ok()?);
         }
         Some(key.finish())

@@ -1,4 +1,4 @@
-//! The programs of the pipeline with what identifies their versions.
+//! The programs of the pipeline, and their identities for keys.
 
 use std::path::PathBuf;
 
@@ -28,8 +28,8 @@ pub struct Toolset {
 impl Toolset {
     pub fn new(toolchain: &Toolchain, installation: &Installation) -> Result<Self> {
         let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
-        let of_llvm = |path: &PathBuf| Tool {
-            path: path.clone(),
+        let of_llvm = |name| Tool {
+            path: llvm.tool(name),
             identity: format!("llvm {}", llvm.version),
         };
         let of_cuda = |path: &PathBuf| Tool {
@@ -40,9 +40,9 @@ impl Toolset {
         let instrumenter_hash =
             hash::of_file(&instrumenter).map_err(BuildError::io("read", &instrumenter))?;
         Ok(Self {
-            clangxx: of_llvm(&llvm.clangxx),
-            llc: of_llvm(&llvm.llc),
-            llvm_link: of_llvm(&llvm.llvm_link),
+            clangxx: of_llvm("clang++"),
+            llc: of_llvm("llc"),
+            llvm_link: of_llvm("llvm-link"),
             ptxas: of_cuda(&cuda.ptxas),
             fatbinary: of_cuda(&cuda.fatbinary),
             instrumenter: Tool {

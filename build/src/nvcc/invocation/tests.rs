@@ -1,8 +1,8 @@
-//! Command lines of nvcc and how they are understood.
+//! Parsing of nvcc's command lines.
 
 use super::*;
 
-fn parse(line: &str) -> Result<NvccInvocation, UsageError> {
+fn parse(line: &str) -> Result<NvccInvocation, Failure> {
     NvccInvocation::parse(words(line))
 }
 
@@ -37,7 +37,7 @@ fn the_most_specific_mode_wins() {
 }
 
 #[test]
-fn a_line_as_cmake_writes_it() {
+fn a_command_line_of_cmake_is_parsed() {
     let invocation = parse(
         "-forward-unknown-to-host-compiler -DA=1 -I/src/include -isystem=/sys --options-file /dev/null -O3 -DNDEBUG -std=c++17 \
          \"--generate-code=arch=compute_80,code=[compute_80,sm_80]\" -Xcompiler=-fPIC,-Wall --expt-relaxed-constexpr -Wextra \
@@ -141,7 +141,8 @@ fn flags_are_mapped_passed_on_ignored_or_refused() {
             "Value 'both' is not defined for option '-default-stream'",
         ),
     ] {
-        assert_eq!(parse(line).unwrap_err().to_string(), error);
+        let expected = format!("nvcc fatal   : {error}");
+        assert_eq!(parse(line).unwrap_err().to_string(), expected);
     }
     for line in ["-m32 a.cu", "-run a.cu", "--enable-tile a.cu"] {
         let error = parse(line).unwrap_err().to_string();
@@ -150,7 +151,7 @@ fn flags_are_mapped_passed_on_ignored_or_refused() {
 }
 
 #[test]
-fn flags_of_one_operation_win_over_fast_math() {
+fn flags_for_one_operation_override_fast_math() {
     let device = |line: &str| parse(&format!("{line} a.cu")).unwrap().device.join(" ");
     let [fast, flushed, unfused] = [
         FAST_FUNCTIONS,

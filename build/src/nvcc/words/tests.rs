@@ -12,7 +12,7 @@ fn commas_divide_values() {
 }
 
 #[test]
-fn a_shell_takes_words_for_other_programs_apart() {
+fn words_for_other_programs_are_split_like_in_a_shell() {
     let found = |text: &str| parts(text).collect::<Vec<_>>();
     // As CMake's FindCUDA passes them.
     let text = r#","-fPIC","-O3","-DNAME=\"a, b\"",,"#;
@@ -24,14 +24,14 @@ fn a_shell_takes_words_for_other_programs_apart() {
 }
 
 #[test]
-fn the_preprocessor_reads_device_code_too() {
+fn preprocessor_flags_apply_to_device_code() {
     let host = parts("-include,x.h,-fopenmp,-Ifolder,-O3,-march=native,-DA");
     let found = preprocessing(&host.collect::<Vec<_>>());
     assert_eq!(found, ["-include", "x.h", OPENMP, "-Ifolder", "-DA"]);
 }
 
 #[test]
-fn architectures_are_those_that_code_is_written_for() {
+fn virtual_architectures_are_used() {
     for (value, expected) in [
         ("sm_90a", &[(90, true)][..]),
         ("arch=compute_80,code=[compute_80,sm_86]", &[(80, false)]),

@@ -21,7 +21,7 @@ fn shell(folder: &Path, script: &str) -> RunSpec {
 }
 
 #[test]
-fn output_and_exit_code_come_back() {
+fn output_and_exit_code_are_returned() {
     let folder = tempfile::tempdir().unwrap();
     let script = "echo $SUPERSTEP_SUMMARY; echo bad >&2; exit 7";
     let outcome = run(&shell(folder.path(), script)).unwrap();
@@ -32,7 +32,7 @@ fn output_and_exit_code_come_back() {
 }
 
 #[test]
-fn a_signal_is_told_from_an_exit() {
+fn a_signal_is_distinguished_from_an_exit() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = run(&shell(folder.path(), "kill -SEGV $$")).unwrap();
     assert_eq!(outcome.end, End::Signalled(libc::SIGSEGV));
@@ -93,7 +93,7 @@ fn a_program_above_its_memory_limit_is_killed() {
 }
 
 #[test]
-fn long_output_is_cut() {
+fn long_output_is_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = run(&shell(folder.path(), "head -c 100000 /dev/zero")).unwrap();
     assert!(outcome.end == End::Exited(0) && outcome.stdout_truncated);

@@ -1,9 +1,9 @@
-//! Where the cache is, and its lock.
+//! The cache's folder and lock.
 
 use super::*;
 
 #[test]
-fn the_nearest_variable_wins() {
+fn the_most_specific_variable_wins() {
     let dir = |set: &[(&str, &str)]| {
         let set = set.to_vec();
         cache_dir_from(move |name| {
@@ -47,7 +47,7 @@ fn a_folder_that_others_may_write_to_is_refused() {
 }
 
 #[test]
-fn a_file_is_replaced_as_a_whole_or_not_at_all() {
+fn files_are_replaced_atomically() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("folder/file");
     replace_file(&file, |file| file.write_all(b"first")).unwrap();

@@ -1,4 +1,4 @@
-//! Surveys of tools that are there, missing or unusable.
+//! Checks of tools that are present, missing or unusable.
 
 use super::*;
 use crate::cuda::CudaOrigin;
@@ -11,29 +11,22 @@ fn fakes(root: &Path) -> (Llvm, Cuda) {
     let search = Search::nowhere().with_variable("SUPERSTEP_CUDA", root.join("cuda"));
     let cuda = crate::cuda::locate(&search, None, &mut Vec::new()).unwrap();
     assert_eq!(cuda.origin, CudaOrigin::Toolkit);
-    let tool = |name: &str| root.join(name);
     let llvm = Llvm {
         prefix: root.to_owned(),
         version: Version::after("22.1.0", "").unwrap(),
-        clang: tool("clang"),
-        clangxx: tool("clang++"),
-        llc: tool("llc"),
-        llvm_link: tool("llvm-link"),
-        opt: tool("opt"),
-        llvm_dis: tool("llvm-dis"),
     };
-    fake_tool(&llvm.clangxx, "");
-    fake_tool(&llvm.llc, "");
+    fake_tool(&llvm.tool("clang++"), "");
+    fake_tool(&llvm.tool("llc"), "");
     (llvm, cuda)
 }
 
 #[test]
-fn the_outcome_is_remembered_until_a_tool_changes() {
+fn the_result_is_cached_until_a_tool_changes() {
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().join("cache");
     let (llvm, cuda) = fakes(dir.path());
     std::fs::write(
-        &llvm.clangxx,
+        llvm.tool("clang++"),
         "#!/bin/sh\necho 'unsupported CUDA version' >&2\nexit 1\n",
     )
     .unwrap();
@@ -50,7 +43,7 @@ fn the_outcome_is_remembered_until_a_tool_changes() {
     );
 
     std::fs::remove_dir_all(&cache).unwrap();
-    std::fs::write(&llvm.clangxx, "#!/bin/sh\nkill -s TERM $$\n").unwrap();
+    std::fs::write(llvm.tool("clang++"), "#!/bin/sh\nkill -s TERM $$\n").unwrap();
     for _ in 0..2 {
         let ended = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
         assert!(
@@ -59,11 +52,11 @@ fn the_outcome_is_remembered_until_a_tool_changes() {
         );
     }
 
-    fake_tool(&llvm.clangxx, "");
+    fake_tool(&llvm.tool("clang++"), "");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
     std::fs::File::options()
         .write(true)
-        .open(&llvm.clangxx)
+        .open(llvm.tool("clang++"))
         .unwrap()
         .set_modified(later)
         .unwrap();

@@ -1,6 +1,6 @@
-//! NVIDIA's proprietary libraries: where their headers, and the names of their functions, are had from.
+//! NVIDIA's proprietary libraries: the packages that have their headers and the names of their functions.
 //!
-//! They are hundreds of megabytes each and most programs need none, so that each is fetched only when a user asks for it.
+//! Each is hundreds of megabytes and most programs need none, so a package is fetched only on request.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,15 +14,16 @@ pub struct ProprietaryPackage {
     pub name: &'static str,
     pub title: &'static str,
     pub wheel: Wheel,
-    pub folder: &'static str,
     headers: &'static str,
-    /// Names to link with. One that ends with `_static` leads to the shared library.
+    /// Names to link with. One that ends with `_static` stands for the shared library.
     libraries: &'static str,
-    /// Others whose headers its own include.
+    /// Packages whose headers its own headers include.
     pub needs: &'static [&'static str],
 }
 
-/// Those of CUDA 12.9, like everything else that is fetched.
+const TAKEN: &[&str] = &["include/", "lib/", "lib64/"];
+
+/// The packages of CUDA 12.9, like everything else that is fetched.
 pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
     ProprietaryPackage {
         name: "cublas",
@@ -32,8 +33,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "12.9.1.4",
             sha256: "453611eb21a7c1f2c2156ed9f3a45b691deda0440ec550860290dc901af5b4c2",
             bytes: 581_242_350,
+            folder: "nvidia/cublas/",
+            taken: TAKEN,
         },
-        folder: "nvidia/cublas/",
         headers: "cublas.h cublasLt.h cublasXt.h cublas_api.h cublas_v2.h nvblas.h",
         libraries: "cublas cublasLt nvblas",
         needs: &[],
@@ -46,8 +48,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "11.4.1.4",
             sha256: "c67884f2a7d276b4b80eb56a79322a95df592ae5e765cf1243693365ccab4e28",
             bytes: 200_877_592,
+            folder: "nvidia/cufft/",
+            taken: TAKEN,
         },
-        folder: "nvidia/cufft/",
         headers: "cufft.h cufftXt.h cufftw.h cudalibxt.h",
         libraries: "cufft cufft_static cufftw",
         needs: &[],
@@ -60,8 +63,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "10.3.10.19",
             sha256: "49b274db4780d421bd2ccd362e1415c13887c53c214f0d4b761752b8f9f6aa1e",
             bytes: 68_295_626,
+            folder: "nvidia/curand/",
+            taken: TAKEN,
         },
-        folder: "nvidia/curand/",
         headers: "curand.h curand_discrete.h curand_discrete2.h curand_globals.h curand_kernel.h \
                   curand_lognormal.h curand_mrg32k3a.h curand_mtgp32.h curand_mtgp32_host.h \
                   curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h curand_normal.h \
@@ -78,8 +82,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "12.5.10.65",
             sha256: "73060ce019ac064a057267c585bf1fd5a353734151f87472ff02b2c5c9984e78",
             bytes: 366_465_088,
+            folder: "nvidia/cusparse/",
+            taken: TAKEN,
         },
-        folder: "nvidia/cusparse/",
         headers: "cusparse.h cusparse_v2.h",
         libraries: "cusparse",
         needs: &[],
@@ -92,8 +97,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "11.7.5.82",
             sha256: "15da72d1340d29b5b3cf3fd100e3cd53421dde36002eda6ed93811af63c40d88",
             bytes: 338_117_415,
+            folder: "nvidia/cusolver/",
+            taken: TAKEN,
         },
-        folder: "nvidia/cusolver/",
         headers: "cusolverDn.h cusolverMg.h cusolverRf.h cusolverSp.h cusolverSp_LOWLEVEL_PREVIEW.h \
                   cusolver_common.h",
         libraries: "cusolver cusolverMg",
@@ -107,8 +113,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "12.4.1.87",
             sha256: "a586435420f08a804ebe83c09f2757d53fdee65364f2129e36d7476ab66c6197",
             bytes: 282_363_718,
+            folder: "nvidia/npp/",
+            taken: TAKEN,
         },
-        folder: "nvidia/npp/",
         headers: "npp.h nppcore.h nppdefs.h nppi.h nppi_arithmetic_and_logical_operations.h \
                   nppi_color_conversion.h nppi_data_exchange_and_initialization.h \
                   nppi_filtering_functions.h nppi_geometry_transforms.h nppi_linear_transforms.h \
@@ -128,8 +135,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "12.4.0.76",
             sha256: "3888f10b32fbd58e80166c48e01073732d752fa5f167b7cb5b9615f1c6375a20",
             bytes: 5_313_609,
+            folder: "nvidia/nvjpeg/",
+            taken: TAKEN,
         },
-        folder: "nvidia/nvjpeg/",
         headers: "nvjpeg.h",
         libraries: "nvjpeg",
         needs: &[],
@@ -142,8 +150,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "12.9.86",
             sha256: "210cf05005a447e29214e9ce50851e83fc5f4358df8b453155d5e1918094dcb4",
             bytes: 89_568_129,
+            folder: "nvidia/cuda_nvrtc/",
+            taken: TAKEN,
         },
-        folder: "nvidia/cuda_nvrtc/",
         headers: "nvrtc.h",
         libraries: "nvrtc",
         needs: &[],
@@ -156,8 +165,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             version: "12.9.86",
             sha256: "e3f1171dbdc83c5932a45f0f4c99180a70de9bd2718c1ab77d14104f6d7147f9",
             bytes: 39_748_338,
+            folder: "nvidia/nvjitlink/",
+            taken: TAKEN,
         },
-        folder: "nvidia/nvjitlink/",
         headers: "nvJitLink.h",
         libraries: "nvJitLink",
         needs: &[],
@@ -165,8 +175,11 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
     ProprietaryPackage {
         name: "nvvm",
         title: "libNVVM",
-        wheel: wheels::NVCC,
-        folder: "nvidia/cuda_nvcc/nvvm/",
+        wheel: Wheel {
+            folder: "nvidia/cuda_nvcc/nvvm/",
+            taken: TAKEN,
+            ..wheels::NVCC
+        },
         headers: "nvvm.h",
         libraries: "nvvm",
         needs: &[],
@@ -178,16 +191,16 @@ impl ProprietaryPackage {
         self.headers.split(' ')
     }
 
-    /// Names to link with. One that ends with `_static` leads to the shared library.
+    /// Names to link with. One that ends with `_static` stands for the shared library.
     pub fn libraries(&self) -> impl Iterator<Item = &'static str> {
         self.libraries.split(' ')
     }
 
-    /// The folder with its `include` and `lib` where this machine's python3 has a version of it for the same CUDA.
+    /// Returns the folder with its `include` and `lib` if this machine's python3 has the package for the same CUDA version.
     pub fn installed(&self) -> Option<PathBuf> {
         let script = format!(
             "import importlib.metadata as m; print(m.distribution('{}').locate_file('{}'))",
-            self.wheel.package, self.folder
+            self.wheel.package, self.wheel.folder
         );
         let output = Command::new("python3")
             .args(["-c", &script])
@@ -204,13 +217,8 @@ impl ProprietaryPackage {
             self.title
         ));
         let downloads = folder.join("wheel");
-        let rule = merge::Rule {
-            package: self.wheel.package,
-            folder: self.folder,
-            taken: &["include/", "lib/", "lib64/"],
-        };
         for file in wheels::download(&[self.wheel], &downloads, &[])? {
-            merge::wheel(&rule, &file, folder)?;
+            merge::extract(&self.wheel, &file, folder)?;
         }
         std::fs::remove_dir_all(&downloads).map_err(WheelError::io(&downloads))
     }

@@ -1,4 +1,4 @@
-//! Toolkits and wheels, and which is chosen.
+//! The choice between toolkits and wheels.
 
 use super::*;
 use crate::cuda::toolkit::tests::fake_toolkit;
@@ -39,7 +39,7 @@ fn an_incomplete_toolkit_is_passed_over_for_the_next() {
 }
 
 #[test]
-fn without_cuda_the_error_lists_where_it_was_looked_for() {
+fn without_cuda_the_error_has_a_hint() {
     let cache = tempfile::tempdir().unwrap();
     let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
     let missing = locate(&search, None, &mut Vec::new()).unwrap_err();

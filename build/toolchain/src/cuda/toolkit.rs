@@ -1,4 +1,4 @@
-//! Examining a folder that may be a CUDA toolkit: is everything there, and of which version?
+//! Examines a folder that may be a CUDA toolkit: whether it is complete, and its version.
 
 use crate::variable::CACHE;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::check::CheckFailure;
 use crate::cuda::{Cuda, CudaOrigin};
 use crate::version::{self, Version, VersionError};
 
-/// The oldest toolkit that is used: its `ptxas` must know sm_90, and its runtime must be `libcudart.so.12`.
+/// The oldest supported toolkit: `ptxas` must support sm_90, and the runtime must be `libcudart.so.12` or newer.
 pub(crate) const OLDEST: Version = Version {
     major: 12,
     minor: 0,
@@ -86,8 +86,7 @@ pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, ToolkitEr
     })
 }
 
-/// The shared runtime under its versioned name (`libcudart.so.12`), which is also the name that linked programs ask
-/// for at start.
+/// Finds the shared runtime under its versioned name (`libcudart.so.12`), which is also the name that linked programs load.
 fn shared_runtime(root: &Path) -> Option<PathBuf> {
     ["lib64", "lib", "targets/x86_64-linux/lib"]
         .iter()

@@ -23,6 +23,10 @@ pub struct Wheel {
     pub version: &'static str,
     pub sha256: &'static str,
     pub bytes: u64,
+    /// Folder in the wheel that is merged.
+    pub(crate) folder: &'static str,
+    /// Files and folders in it that are taken.
+    pub(crate) taken: &'static [&'static str],
 }
 
 impl std::fmt::Display for Wheel {
@@ -36,6 +40,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     version: "12.9.86",
     sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
     bytes: 40_546_229,
+    folder: "nvidia/cuda_nvcc/",
+    taken: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
 /// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's cubins byte for
@@ -47,34 +53,44 @@ pub const PINS: [Wheel; 6] = [
         version: "12.9.79",
         sha256: "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3",
         bytes: 3_493_179,
+        folder: "nvidia/cuda_runtime/",
+        taken: &["include/", "lib/libcudart.so.12"],
     },
     Wheel {
         package: "nvidia-cuda-cccl-cu12",
         version: "12.9.27",
         sha256: "37869e17ce2e1ecec6eddf1927cca0f8c34e64fd848d40453df559091e2d7117",
         bytes: 3_152_243,
+        folder: "nvidia/cuda_cccl/",
+        taken: &["include/"],
     },
     Wheel {
         package: "nvidia-cuda-nvcc",
         version: "13.0.48",
         sha256: "d529c52d30c403cbf6fb17a3009530a48d94ea3ad99c990ad0301d9c744eb866",
         bytes: 37_409_350,
+        folder: "nvidia/cu13/",
+        taken: &["bin/fatbinary"],
     },
     Wheel {
         package: "nvidia-nvml-dev-cu12",
         version: "12.9.79",
         sha256: "8bb367913c62cb65be9ae386c58dbf573f1f9e2f01cae54abb87bf5f63c6069e",
         bytes: 120_263,
+        folder: "nvidia/nvml_dev/",
+        taken: &["include/"],
     },
     Wheel {
         package: "nvidia-nvtx-cu12",
         version: "12.9.79",
         sha256: "fec150986817f2b4e7eed72ed059f2dcb9ba3856b9a96134e448eac946a6952f",
         bytes: 85_504,
+        folder: "nvidia/nvtx/",
+        taken: &["include/"],
     },
 ];
 
-/// The file that marks a merged folder as whole and says what it was made of.
+/// The file that marks a merged folder as complete and lists its wheels.
 const STAMP: &str = "superstep-wheels.txt";
 
 #[derive(Debug, Error)]
@@ -141,7 +157,7 @@ pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
     Some(cache.join(format!("cuda-12.9-{}", &hash[..12])))
 }
 
-/// Checks a merged folder. The stamp is written last, so a folder without it is none.
+/// Checks a merged folder. The stamp is written last, so a folder without it is incomplete.
 pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     if let Some(cache) = root.parent() {
         check_private(cache)?;
@@ -186,9 +202,7 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, Wh
     progress("merging the CUDA wheels");
     let merged = staging.path().join("merged");
     for (wheel, file) in PINS.iter().zip(&files) {
-        if let Some(rule) = merge::rule_of(wheel.package) {
-            merge::wheel(rule, file, &merged)?;
-        }
+        merge::extract(wheel, file, &merged)?;
     }
     merge::finish(&merged)?;
     toolkit::examine(&merged, CudaOrigin::Wheels)?;
@@ -196,7 +210,7 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, Wh
     std::fs::write(&stamp_file, stamp()).map_err(WheelError::io(&stamp_file))?;
 
     if root.exists() {
-        // A damaged folder: out of the way first, so that no reader ever sees half of each.
+        // A damaged folder is moved away first, so that no reader sees parts of both.
         std::fs::rename(&root, staging.path().join("damaged")).map_err(WheelError::io(&root))?;
     }
     std::fs::rename(&merged, &root).map_err(WheelError::io(&root))?;

@@ -9,7 +9,7 @@ fn a_machine_without_devices_has_a_problem() {
 }
 
 #[test]
-fn both_kernel_modules_versions_are_read() {
+fn versions_of_both_kernel_modules_are_read() {
     let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:15:17 UTC 2025\nGCC";
     let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  575.57.08  Release Build";
     assert_eq!(kernel_module_version(closed).as_deref(), Some("580.65.06"));

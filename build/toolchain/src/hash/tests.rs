@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn parts_and_lists_do_not_run_together() {
+fn parts_and_lists_are_hashed_separately() {
     let key = |lists: &[&[&str]]| {
         let mut hasher = KeyHasher::new("step");
         for list in lists {
@@ -18,7 +18,7 @@ fn parts_and_lists_do_not_run_together() {
 }
 
 #[test]
-fn a_digest_is_read_as_it_is_shown() {
+fn a_printed_digest_is_parsed() {
     let shown = hash_bytes(b"abc").to_string();
     assert!(shown.starts_with("ba7816bf8f01cfea"));
     assert_eq!(

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_named_folder_that_does_not_serve_is_an_error_and_nothing_is_installed() {
+fn an_unusable_named_folder_is_an_error_and_nothing_is_installed() {
     let search = Search::nowhere().with_variable("SUPERSTEP_LLVM", "/nonexistent");
     for act in [install, fetch] {
         let error = act(&search, &mut |step| panic!("must not start: {step}")).unwrap_err();

@@ -1,4 +1,4 @@
-//! Installations of LLVM, and which is chosen.
+//! The choice between installations of LLVM.
 
 use super::*;
 use crate::search::tests::fake_tool;
@@ -16,11 +16,11 @@ fn fake_prefix(version: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_complete_prefix_is_taken() {
+fn a_complete_prefix_is_used() {
     let dir = fake_prefix("22.1.8");
     let llvm = locate(&Search::nowhere().with_variable("SUPERSTEP_LLVM", dir.path())).unwrap();
     assert_eq!(llvm.version.to_string(), "22.1.8");
-    assert_eq!(llvm.clangxx, dir.path().join("bin/clang++"));
+    assert_eq!(llvm.tool("clang++"), dir.path().join("bin/clang++"));
     assert_eq!(llvm.prefix, dir.path());
 }
 
@@ -57,7 +57,7 @@ fn each_absent_tool_is_listed_and_the_fullest_prefix_is_reported() {
 }
 
 #[test]
-fn llvm_config_in_the_path_leads_to_the_prefix() {
+fn llvm_config_in_the_path_gives_the_prefix() {
     let dir = fake_prefix("22.1.9");
     let bin = tempfile::tempdir().unwrap();
     let config = bin.path().join("llvm-config-22");

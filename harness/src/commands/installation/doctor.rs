@@ -6,7 +6,7 @@ use superstep_toolchain::variable::{CACHE, CUDA, LLVM};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
-use superstep_toolchain::{Purpose, Survey, cache_dir, check, gpu};
+use superstep_toolchain::{Llvm, Purpose, Survey, cache_dir, check, gpu};
 
 #[derive(Default)]
 struct Findings {
@@ -40,7 +40,8 @@ impl Findings {
                 return;
             }
         };
-        for (name, path) in tools.llvm.tools() {
+        for name in Llvm::TOOLS {
+            let path = tools.llvm.tool(name);
             self.found(name, format!("{} ({})", path.display(), tools.llvm.version));
         }
         let cuda = &tools.cuda;

@@ -19,7 +19,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
             toolkit,
             arch: nvcc::arch_wanted(),
             version: tools.toolchain.cuda.version.to_string(),
-            clangxx: tools.toolchain.llvm.clangxx.clone(),
+            clangxx: tools.toolchain.llvm.tool("clang++"),
         };
         nvcc::run(&nvcc, arguments.collect(), |options| {
             tools.builder(options).map_err(failed)

@@ -1,4 +1,4 @@
-//! A kernel's code as a function of everything that tells one thread from another.
+//! A kernel's code as a function of the thread's coordinates.
 
 use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
@@ -9,12 +9,12 @@ use crate::ir::{
 use crate::{probe, ptx};
 use std::collections::HashMap;
 
-/// A copy of a kernel with the parameters in [`Ids`] appended. It returns nothing.
+/// Copy of a kernel with the parameters in [`Ids`] appended. It returns nothing.
 pub struct Body {
     pub name: String,
     /// Whether a callee reads the thread's coordinates from the thread block.
     pub needs_thread_block: bool,
-    /// Whether it only computes, loads and stores: such a CTA can be run again to find the thread that faulted.
+    /// Whether it only computes, loads and stores, so that a CTA can be rerun to find the thread that faulted.
     pub is_repeatable: bool,
 }
 
@@ -42,12 +42,12 @@ impl<'m> Ids<'m> {
         [&[self.frame, self.thread], self.groups().as_flattened()].concat()
     }
 
-    /// The coordinates, in the order of [`Register::Coordinate`].
+    /// Returns the coordinates, in the order of [`Register::Coordinate`].
     fn groups(&self) -> [[Value<'m>; 3]; 4] {
         [self.tid, self.ntid, self.ctaid, self.nctaid]
     }
 
-    /// The last parameters of a body, or of a region of it.
+    /// Returns the last parameters of a body or of one of its regions.
     pub fn of(function: Function<'m>) -> Self {
         let parameters = function.parameters();
         let own = &parameters[parameters.len() - Self::COUNT..];
@@ -87,7 +87,6 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     (body, function)
 }
 
-/// Copies by-value parameters that the thread writes to.
 fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Function<'m>) {
     for (index, parameter) in (0..).zip(function.parameters()) {
         if let Some(ty) = kernel.by_value_type(index)
@@ -143,7 +142,7 @@ fn is_plain_ptx(call: Call) -> bool {
     assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
 }
 
-/// Device functions, other special registers and most inline PTX read the thread block.
+/// Whether a call reads the thread block, as do device functions, other special registers and most inline PTX.
 fn needs_thread_block(call: Call) -> bool {
     let Some(callee) = call.get_called_fn_value() else {
         return !is_plain_ptx(call);
@@ -152,7 +151,7 @@ fn needs_thread_block(call: Call) -> bool {
     name.starts_with("llvm.nvvm.read.ptx.sreg.") || !callee.is_declaration() && !is_probe(&name)
 }
 
-/// Whether an instruction neither waits nor is seen by other threads: no atomic operation, nothing volatile, no call of a function.
+/// Whether an instruction can be repeated: no atomic or volatile access, and no call of a function.
 fn is_repeatable(instruction: Instruction) -> bool {
     match instruction.get_opcode() {
         AtomicRMW | AtomicCmpXchg | Fence | Invoke | CallBr => false,

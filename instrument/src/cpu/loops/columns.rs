@@ -1,8 +1,8 @@
-//! Threads that a region singles out by their column (`threadIdx.x == 0`: the edge of a tile, the one that stores a sum).
+//! Threads that a region singles out by their column (`threadIdx.x == 0`: the edge of a tile, or the thread that stores a sum).
 //!
-//! They run by themselves, between loops over the other threads of their row, in which the condition is known not to hold. A
-//! store of one thread of a row would otherwise make the loop scatter at each step, or stay scalar. The order of the threads
-//! is the same.
+//! They run outside the loops over the other threads of their row, in which the condition is known not to hold. A
+//! store of a single thread would otherwise turn into a scatter in each iteration, or prevent vectorisation. The order of
+//! the threads does not change.
 
 use super::body::Ids;
 use super::regions::Region;
@@ -14,12 +14,12 @@ const MOST_COLUMNS: usize = 3;
 const MOST_INSTRUCTIONS: usize = 400;
 
 pub struct Columns<'m> {
-    /// Columns that run the region as it is.
+    /// Columns that run the original region.
     pub special: Vec<u32>,
     pub others: Function<'m>,
 }
 
-/// Makes the version of a region for threads that it does not single out; `None` without such columns.
+/// Makes a version of a region for the threads that it does not single out. `None` if it singles out none or too many, or is too large.
 pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
@@ -48,7 +48,7 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
     Some(Columns { special, others })
 }
 
-/// A comparison whose outcome is the same for all threads of a row but those of one column.
+/// Comparison with the same outcome for all threads of a row except in one column.
 struct Test {
     column: u32,
     holds_elsewhere: bool,
@@ -64,7 +64,7 @@ impl Test {
         let compared = instruction.operand(0);
         let mut number = instruction.operand(1).constant_integer()? as u32;
         if compared != column {
-            // With or without overflow, a sum equals a number in one column alone.
+            // Even with overflow, the sum equals the number in only one column.
             if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
                 return None;
             }

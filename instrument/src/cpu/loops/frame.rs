@@ -1,5 +1,5 @@
-//! The frame of a CTA: values of its threads that are kept from one region to the next. Each variable is an array with an element for every
-//! thread, one behind the other; the first is the region that each thread continues with, 32 bits.
+//! The frame of a CTA, which keeps values of its threads from one region to the next. It consists of one array per variable, with an element
+//! for each thread. The first array holds the region with which each thread continues (32 bits).
 
 use super::body::Ids;
 use crate::ir::{Builder, Opcode, Type, Value, traits::*};
@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 pub struct Layout {
-    used_bytes: u64,
+    pub used_bytes: u64,
 }
 
 impl Layout {
@@ -22,10 +22,10 @@ impl Layout {
         Layout { used_bytes: 4 }
     }
 
-    /// An array of elements of `bytes` bytes, aligned to `alignment_bytes`, a power of two.
+    /// Adds an array with elements of `bytes` bytes, aligned to `alignment_bytes`, a power of two.
     pub fn place(&mut self, bytes: u64, alignment_bytes: u64) -> Place {
         let element_bytes = bytes.next_multiple_of(alignment_bytes.max(1));
-        // The number of threads is a multiple of 64: alignments beyond that have to come from the bytes before.
+        // The number of threads is a multiple of 64; larger alignments depend on the bytes before.
         let coarse = (alignment_bytes / THREADS_UNIT).max(1);
         let before_bytes = self.used_bytes.next_multiple_of(coarse);
         self.used_bytes = before_bytes + element_bytes;
@@ -34,15 +34,11 @@ impl Layout {
             element_bytes,
         }
     }
-
-    pub fn bytes(&self) -> u64 {
-        self.used_bytes
-    }
 }
 
 pub struct Frame<'m> {
     base: Value<'m>,
-    /// Threads that the frame has room for, 64 bits.
+    /// Number of threads for which the frame has room (64 bits).
     capacity: Value<'m>,
     thread: Value<'m>,
 }

@@ -1,17 +1,16 @@
-//! Kernels as loops over the threads of a CTA, so that no thread needs a stack or a call of its own.
+//! Turns kernels into loops over the threads of a CTA, so that threads need neither their own stacks nor separate calls.
 //!
-//! A kernel without barriers becomes one loop around its body. One with barriers is cut at them: what runs from the entry,
-//! or from behind a barrier, up to the next barrier or the end is a *region*, and each region is a loop over the CTA's
-//! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). What a thread
-//! needs behind a barrier lies meanwhile in its CTA's *frame*. The runtime calls the *step* function of the kernel for a
-//! region and a range of threads, and gets the region that they go on with; threads that part at a barrier are called by
-//! themselves.
+//! A kernel without barriers becomes one loop around its body. A kernel with barriers is cut at them: the code from the
+//! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's
+//! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread
+//! needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
+//! region and a range of threads; it returns the region with which they continue. Threads that diverge at a barrier are
+//! called separately.
 //!
-//! Kernels that wait in another way (warp operations, barriers of some threads only, barriers in functions that were not
-//! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size stay
-//! what they are: their threads are fibers.
+//! Kernels that wait in another way (warp operations, barriers of some threads, barriers in functions that were not
+//! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size are
+//! not changed: their threads are fibers.
 
-mod apart;
 mod body;
 mod columns;
 mod frame;
@@ -20,16 +19,16 @@ mod rematerialise;
 mod step;
 
 use super::kernels::CpuKernel;
-use crate::ir::{Call, Function, Instruction, Machine, Module, traits::*};
+use crate::ir::{Call, Function, Instruction, Machine, Module, Opcode, Scope, space, traits::*};
 use anyhow::Result;
 use superstep_abi::cpu::EXIT;
 
 pub struct Loops {
     step: String,
-    /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of
+    /// Bytes of a frame for each thread of the CTA; the number of threads is rounded up to a multiple of
     /// [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
     pub frame_bytes: u64,
-    /// Whether the thread block does not say which thread runs, and the runtime has to run the CTA again after a fault.
+    /// Whether the thread block does not say which thread is running, so that the runtime must rerun the CTA after a fault.
     pub forgets_threads: bool,
 }
 
@@ -41,7 +40,7 @@ impl Loops {
     }
 }
 
-/// Gives each kernel its loops; `None` where that is impossible. Must run while GPU operations are still intrinsics.
+/// Makes the loops of each kernel; `None` where that is impossible. Must run while GPU operations are still intrinsics.
 pub fn add(
     module: &mut Module,
     machine: &Machine,
@@ -65,7 +64,7 @@ fn add_to(
     }
     let (body, function) = body::make(module, kernel);
     if !traced {
-        apart::mark(function);
+        mark_disjoint_spaces(function);
     }
     if !function.calls().any(is_barrier) {
         function.set_attribute("alwaysinline");
@@ -87,6 +86,24 @@ fn add_to(
     });
     module.delete_unused(&body.name);
     Ok(loops)
+}
+
+/// Tells LLVM by alias scopes that shared and global memory are disjoint, which x86's address spaces do not express. It could otherwise
+/// rarely prove that the CTA's shared memory does not escape.
+fn mark_disjoint_spaces(function: Function) {
+    let (global, shared) = (Scope::named("global"), Scope::named("shared"));
+    for instruction in function.instructions() {
+        let address = match instruction.get_opcode() {
+            Opcode::Load => instruction.operand(0),
+            Opcode::Store => instruction.operand(1),
+            _ => continue,
+        };
+        match address.ty().address_space() {
+            space::GLOBAL => instruction.set_scopes(global, shared),
+            space::SHARED => instruction.set_scopes(shared, global),
+            _ => {}
+        }
+    }
 }
 
 pub fn is_barrier(call: Call) -> bool {

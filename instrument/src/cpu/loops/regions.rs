@@ -1,4 +1,4 @@
-//! Cutting a kernel's body at its barriers.
+//! Cuts a kernel's body into regions, at its barriers.
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
@@ -12,18 +12,18 @@ use anyhow::Result;
 use std::collections::{BTreeSet, HashMap};
 use superstep_abi::cpu::EXIT;
 
-/// Limit of the regions' total size: this many times the instructions of their kernel, plus a constant.
+/// Limit of the regions' total size, as a multiple of the kernel's instructions, plus a constant.
 const MOST_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
 pub struct Region<'m> {
-    /// Has the body's parameters, and returns the region that comes next.
+    /// Takes the body's parameters, and returns the next region.
     pub function: Function<'m>,
     /// Possible results: numbers of regions, or [`EXIT`].
     pub exits: Vec<u32>,
 }
 
-/// Makes each barrier of a body the end of its block, and makes values that cross blocks go through memory.
+/// Ends a block of the body after each barrier, and passes values between blocks through memory.
 pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()> {
     module.run_function_passes(&body.name, "reg2mem", machine)?;
     let barriers = (module.function(&body.name).into_iter())
@@ -36,8 +36,8 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
     Ok(())
 }
 
-/// Cuts the prepared body of kernel `name` into regions, of which the first is the entry's. Returns them with the bytes of a frame for each
-/// thread; `None` when the body cannot be cut.
+/// Cuts the prepared body of kernel `name` into regions; the first begins at the entry. Returns them and the frame's bytes per thread;
+/// `None` if the body cannot be cut.
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
     let variables = Variables::of(module, function)?;
@@ -57,12 +57,12 @@ pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Regio
     cutter.run()
 }
 
-/// The body's stack memory: all in its first block.
+/// Stack variables of the body, all allocated in its first block.
 struct Variables<'m> {
-    /// Only loaded and stored as a whole; reg2mem made most of them.
+    /// Variables that are only loaded and stored as a whole; most come from reg2mem.
     scalars: Vec<Instruction<'m>>,
     number: HashMap<Value<'m>, usize>,
-    /// Anything else, with its size.
+    /// All other variables, with their sizes in bytes.
     others: Vec<(Instruction<'m>, u64)>,
 }
 
@@ -164,7 +164,7 @@ struct Cutter<'a, 'm> {
     name: &'a str,
     variables: Variables<'m>,
     live: HashMap<Block<'m>, BTreeSet<usize>>,
-    /// Each block that ends with a barrier, and its successor, in the order of the code.
+    /// Each block that ends with a barrier, and its successor, in layout order.
     continuations: Vec<(Block<'m>, Block<'m>)>,
 }
 
@@ -200,11 +200,11 @@ impl<'m> Cutter<'_, 'm> {
         let regions = (starts.iter().zip(&blocks).enumerate())
             .map(|(number, (start, blocks))| self.region(number, *start, blocks, &kept, &others))
             .collect();
-        Some((regions, layout.bytes()))
+        Some((regions, layout.used_bytes))
     }
 
     fn reachable(&self, start: Block<'m>) -> Vec<Block<'m>> {
-        let found = reach([start], |block| match self.behind(block) {
+        let found = reach([start], |block| match self.region_after(block) {
             None => block.successors(),
             Some(_) => Vec::new(),
         });
@@ -213,7 +213,7 @@ impl<'m> Cutter<'_, 'm> {
         blocks
     }
 
-    fn behind(&self, block: Block<'m>) -> Option<u32> {
+    fn region_after(&self, block: Block<'m>) -> Option<u32> {
         let index = self.continuations.iter().position(|(at, _)| *at == block)?;
         Some(index as u32 + 1)
     }
@@ -253,9 +253,10 @@ impl<'m> Cutter<'_, 'm> {
             let alloca = self.variables.scalars[scalar];
             if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca.value())) {
                 let (ty, address) = (alloca.alloca_type(), frame.address(builder, place));
-                let (from, to) = match to_frame {
-                    true => (*own, address),
-                    false => (address, *own),
+                let (from, to) = if to_frame {
+                    (*own, address)
+                } else {
+                    (address, *own)
                 };
                 builder.store(builder.load(ty, from), to);
             }
@@ -272,11 +273,11 @@ impl<'m> Cutter<'_, 'm> {
         let mut exits = Vec::new();
         for block in blocks {
             let builder = Builder::at_end(copies[block]);
-            let next = match self.behind(*block) {
+            let next = match self.region_after(*block) {
                 Some(next) => {
                     // Live values that were not stored here are in the frame already.
-                    let behind = self.continuations[next as usize - 1].1;
-                    for scalar in &self.live[&behind] {
+                    let continuation = self.continuations[next as usize - 1].1;
+                    for scalar in &self.live[&continuation] {
                         if accessed.get(scalar) == Some(&true) {
                             copy(&builder, *scalar, true);
                         }
@@ -307,8 +308,8 @@ impl<'m> Cutter<'_, 'm> {
     fn is_left_out(&self, instruction: Instruction<'m>) -> bool {
         match instruction.get_opcode() {
             Alloca | Return => true,
-            Br => self.behind(instruction.parent_block()).is_some(),
-            // Memory in the frame is there all the time.
+            Br => self.region_after(instruction.parent_block()).is_some(),
+            // Memory in the frame is always live.
             _ => instruction.as_call().is_some_and(|call| {
                 call.function_name().starts_with("llvm.lifetime.") || is_barrier(call)
             }),

@@ -1,6 +1,6 @@
-//! Values that are cheaper to compute again behind a barrier than to keep in the frame. Those that depend on the thread's coordinates and
-//! the kernel's parameters alone are computed anew in each region that uses them. Those that are equal for all threads move out of the
-//! region's loop; of the others only cheap ones are taken. The loop's addresses also become regular.
+//! Recomputes values after a barrier that would cost more to keep in the frame: those that depend only on the thread's coordinates and the
+//! kernel's parameters. Values that are equal for all threads move out of the region's loop; others are recomputed only if that is cheap.
+//! This also makes the addresses in the loop regular.
 
 use super::body::Ids;
 use super::waits;
@@ -12,11 +12,11 @@ use crate::ir::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Most operations of a value that differs from thread to thread.
+/// Maximum cost of a value that differs between threads.
 const MOST_VARYING: u32 = 12;
 const MOST_UNIFORM: u32 = 200;
 
-/// Intrinsics that depend on their arguments alone and cost little.
+/// Cheap intrinsics that depend only on their arguments.
 const CHEAP_INTRINSICS: &str = "fma. fabs. smin. smax. umin. umax. abs.";
 
 #[derive(Clone, Copy, Default)]
@@ -51,7 +51,7 @@ pub fn run(function: Function) {
                 if operand != value.value() {
                     continue;
                 }
-                // A phi uses what it gets at the end of the block from which it gets it.
+                // A phi uses an incoming value at the end of its incoming block.
                 let segment = if user.get_opcode() == Phi {
                     let (_, from) = user.incoming()[index as usize];
                     from.get_terminator().and_then(|t| places.segment.get(&t))
@@ -89,7 +89,7 @@ impl<'m> Places<'m> {
                     first.push(instruction);
                     begins = false;
                 }
-                // Phis stand before the first instruction of the piece that they belong to.
+                // Phis come before the first instruction of their segment.
                 let number = first.len() - usize::from(!is_phi || !begins);
                 segment.insert(instruction, number);
                 begins |= waits(instruction);
@@ -128,7 +128,7 @@ struct Costs<'m> {
 }
 
 impl<'m> Costs<'m> {
-    /// The cost of computing `value` again; `None` when that is impossible or too much.
+    /// Returns the cost of recomputing `value`; `None` if that is impossible or too expensive.
     fn of(&mut self, value: Value<'m>) -> Option<Cost> {
         let Some(instruction) = value.as_instruction() else {
             return Some(Cost::none(self.varying.contains(&value)));
@@ -136,7 +136,7 @@ impl<'m> Costs<'m> {
         if let Some(known) = self.known.get(&value) {
             return *known;
         }
-        // A value that depends on itself does so through a phi, which is not computed again.
+        // This terminates: cycles pass through phis, which are not recomputed.
         let found = self.of_instruction(instruction);
         self.known.insert(value, found);
         found
@@ -163,7 +163,7 @@ impl<'m> Costs<'m> {
     }
 }
 
-/// Cost of an operation itself, in additions; `None` when it may not be repeated elsewhere.
+/// Returns the cost of the operation itself, in additions; `None` if it must not be repeated elsewhere.
 fn operations(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
     Some(match value.get_opcode() {
@@ -171,7 +171,7 @@ fn operations(value: Instruction) -> Option<u32> {
         | GetElementPtr | Trunc | ZExt | SExt | BitCast | AddrSpaceCast | PtrToInt | IntToPtr
         | FAdd | FSub | FMul | FNeg | FPExt | FPTrunc | SIToFP | UIToFP | FPToSI | FPToUI => 1,
         FDiv => DIVISION,
-        // Zero and -1 as divisors fault, which must not happen where the program does not divide.
+        // Divisors of 0 and -1 may fault, which must not happen where the program does not divide.
         UDiv | URem | SDiv | SRem => {
             let divisor = value.operand(1).constant_integer()? as u32;
             if divisor == 0 || divisor == u32::MAX {

@@ -11,14 +11,13 @@ use crate::ir::{
 use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
-/// Lengths of rows with specialised loops, powers of two: those of the usual tiles, too short for vectors in a loop of unknown length.
+/// Row lengths with specialised loops: powers of two, as in common tiles, too short to vectorise a loop of unknown length.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
-/// Limit of instructions of regions that are specialised for such rows.
+/// Maximum total size of regions with such loops.
 const MOST_INSTRUCTIONS: usize = 400;
 
-/// Makes the step function of a kernel with these regions, and returns its name. Where the last thread is not behind the first, the threads
-/// from the first to the CTA's end run, then those from its beginning on. `traced`: the begin of each lane's log, one behind the other, is
-/// noted.
+/// Makes the step function of a kernel with these regions, and returns its name. Unless the last thread comes after the first, the range
+/// wraps around at the end of the CTA. If `traced`, it stores the start of each lane's log.
 pub fn make<'m>(
     module: &'m Module,
     kernel: &CpuKernel,
@@ -49,14 +48,8 @@ pub fn make<'m>(
         ctaid: three(ctaid),
         nctaid: three(nctaid),
     };
-    let log_starts = traced.then(|| {
-        thread_field(
-            module,
-            &builder,
-            pointer,
-            offset_of!(SuperstepThread, log_starts),
-        )
-    });
+    let log_starts = offset_of!(SuperstepThread, log_starts);
+    let log_starts = traced.then(|| thread_field(module, &builder, pointer, log_starts));
     let never = function.append_block("never");
     Builder::at_end(never).unreachable();
     let start = Start::new(&builder, first, last);
@@ -88,7 +81,7 @@ pub fn make<'m>(
         }
         chosen
     };
-    // Mostly the first thread comes first, and no division is needed.
+    // Usually the range starts at thread 0, which needs no division.
     let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
     let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
@@ -133,7 +126,7 @@ pub fn make<'m>(
     name
 }
 
-/// Whether rows of a CTA are likely shorter than a few vectors: a CTA of one row hardly is.
+/// Whether a CTA is likely to have rows shorter than a few vectors, which is unlikely if it is a single row.
 fn may_have_short_rows(regions: &[Region]) -> bool {
     let instructions: usize = (regions.iter())
         .map(|region| region.function.instructions().len())
@@ -169,22 +162,22 @@ impl<'m> Variable<'m> {
 }
 
 struct Start<'m> {
-    /// Number and coordinates of the first thread of a row (of threads with the same y and z).
+    /// Number and coordinates of the first thread of a row (the threads with the same y and z).
     thread: Variable<'m>,
     x: Variable<'m>,
     y: Variable<'m>,
     z: Variable<'m>,
     last: Variable<'m>,
     rest: Variable<'m>,
-    /// Threads of the row that ran.
+    /// Number of threads of the row that have run.
     index: Variable<'m>,
-    /// And and or of all that comes next: the same when the threads stay together.
+    /// Bitwise AND and OR of the threads' next regions; equal if the threads stay together.
     all: Variable<'m>,
     any: Variable<'m>,
 }
 
 impl<'m> Start<'m> {
-    /// At thread `first`, whose coordinates are assumed to be 0.
+    /// Starts at thread `first`, whose coordinates are assumed to be 0.
     fn new(builder: &Builder<'m>, first: Value<'m>, last: Value<'m>) -> Self {
         let i32t = Type::int(32);
         let zero = i32t.constant(0);
@@ -204,7 +197,7 @@ impl<'m> Start<'m> {
 }
 
 struct Row<'m> {
-    /// Number and column of its first thread.
+    /// Number and column of the first thread.
     first: Value<'m>,
     x: Value<'m>,
     count: Value<'m>,
@@ -217,7 +210,7 @@ struct Code<'a, 'm> {
     arguments: Vec<Value<'m>>,
     ids: Ids<'m>,
     start: &'a Start<'m>,
-    /// How long all rows are, if that is known; they are whole then.
+    /// Length of all rows, if known; all rows are then complete.
     row_length: Option<u32>,
     log_starts: Option<Value<'m>>,
     notes_thread: bool,
@@ -231,7 +224,7 @@ impl<'m> Code<'_, 'm> {
         let i32t = Type::int(32);
         let one = i32t.constant(1);
 
-        // A row is one loop, so that its coordinates grow by one, as vectors need it.
+        // One loop per row, so that x grows by one in each iteration, as vectorisation requires.
         let b = Builder::at_end(row);
         let first = start.thread.get(&b);
         let (x, count) = if self.row_length.is_some() {
@@ -261,9 +254,8 @@ impl<'m> Code<'_, 'm> {
         start.x.set(&b, i32t.constant(0));
         let next_y = b.binary(Add, y, one);
         let is_layer_end = b.compare(EQ, next_y, self.ids.ntid[1]);
-        start
-            .y
-            .set(&b, b.select(is_layer_end, i32t.constant(0), next_y));
+        let following_y = b.select(is_layer_end, i32t.constant(0), next_y);
+        start.y.set(&b, following_y);
         let next_z = b.binary(Add, z, one);
         start.z.set(&b, b.select(is_layer_end, next_z, z));
         let goes_on = b.compare(ULT, next, start.last.get(&b));
@@ -291,7 +283,7 @@ impl<'m> Code<'_, 'm> {
         row
     }
 
-    /// The loop over the threads of a row from the present one up to `end`, which run `callee`.
+    /// Adds the loop in which the threads of a row, from the current one to `end`, run `callee`.
     fn add_threads(
         &self,
         region: &Region<'m>,
@@ -308,7 +300,7 @@ impl<'m> Code<'_, 'm> {
         thread
     }
 
-    /// [`Self::add_threads`] for a row of known columns, of which some threads run by themselves.
+    /// [`Self::add_threads`] for a row of known length with special columns, which run outside the loops.
     fn add_known_parts(
         &self,
         region: &Region<'m>,
@@ -317,30 +309,23 @@ impl<'m> Code<'_, 'm> {
         length: u32,
         row_end: Block<'m>,
     ) -> Block<'m> {
-        let special = |column: &u32| columns.special.contains(column);
+        let i32t = Type::int(32);
+        let is_special = |column: &u32| columns.special.contains(column);
         let mut then = row_end;
         let mut end = length;
         while end > 0 {
-            let column = end - 1;
-            let is_special = special(&column);
-            let first = match is_special {
-                true => column,
-                false => (0..end)
-                    .rev()
-                    .take_while(|c| !special(c))
-                    .last()
-                    .unwrap_or(column),
-            };
+            let last = end - 1;
+            let others = (0..end).rev().take_while(|column| !is_special(column));
+            let first = others.last().unwrap_or(last);
             let part = self.function.append_block("part");
             let b = Builder::at_end(part);
-            self.start
-                .index
-                .set(&b, Type::int(32).constant(u64::from(first)));
-            if is_special {
+            let index = &self.start.index;
+            index.set(&b, i32t.constant(u64::from(first)));
+            if is_special(&last) {
                 self.add_thread(&b, region, region.function, row);
                 b.branch(then);
             } else {
-                let end = Type::int(32).constant(u64::from(end));
+                let end = i32t.constant(u64::from(end));
                 b.branch(self.add_threads(region, columns.others, row, end, then));
             }
             (then, end) = (part, first);
@@ -348,7 +333,7 @@ impl<'m> Code<'_, 'm> {
         then
     }
 
-    /// [`Self::add_threads`] for a row of which some threads run by themselves.
+    /// [`Self::add_threads`] for a row of unknown length with special columns.
     fn add_parts(
         &self,
         region: &Region<'m>,
@@ -356,11 +341,11 @@ impl<'m> Code<'_, 'm> {
         row: &Row<'m>,
         row_end: Block<'m>,
     ) -> Block<'m> {
-        let [part, behind, single] =
-            ["part", "behind", "single"].map(|name| self.function.append_block(name));
+        let [part, rest, single] =
+            ["part", "rest", "single"].map(|name| self.function.append_block(name));
         let index = &self.start.index;
 
-        // Up to the next that runs by itself.
+        // Threads before the next special column.
         let b = Builder::at_end(part);
         let now = index.get(&b);
         let column = b.sum_without_overflow(row.x, now);
@@ -373,11 +358,11 @@ impl<'m> Code<'_, 'm> {
             let is_next = b.binary(And, comes, is_nearer);
             end = b.select(is_next, place, end);
         }
-        let others = self.add_threads(region, columns.others, row, end, behind);
+        let others = self.add_threads(region, columns.others, row, end, rest);
         let is_other = b.compare(ULT, now, end);
         b.branch_if(is_other, others, single);
 
-        let b = Builder::at_end(behind);
+        let b = Builder::at_end(rest);
         index.set(&b, end);
         let is_all = b.compare(EQ, end, row.count);
         b.branch_if(is_all, row_end, single);
@@ -389,7 +374,7 @@ impl<'m> Code<'_, 'm> {
         part
     }
 
-    /// Runs the present thread of a row by `callee`, a version of `region`; returns the number of threads that ran.
+    /// Runs the current thread of a row by `callee`, a version of `region`; returns the number of threads that have run.
     fn add_thread(
         &self,
         b: &Builder<'m>,
@@ -447,12 +432,8 @@ impl<'m> Code<'_, 'm> {
         if let Some(starts) = self.log_starts {
             let wide = b.cast(ZExt, lane(), Type::int(64));
             let bytes = b.binary(Mul, wide, Type::int(64).constant(8));
-            let cursor = thread_field(
-                module,
-                b,
-                Type::pointer(0),
-                offset_of!(SuperstepThread, log_cursor),
-            );
+            let cursor = offset_of!(SuperstepThread, log_cursor);
+            let cursor = thread_field(module, b, Type::pointer(0), cursor);
             b.store(cursor, b.offset_by(starts, bytes));
         }
     }

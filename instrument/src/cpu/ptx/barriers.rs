@@ -1,5 +1,4 @@
-//! Asynchronous copies, and the barriers in shared memory that count them. Here a copy is done at once, so that nothing is left to
-//! wait for.
+//! Asynchronous copies, and the barriers in shared memory that count them. Copies are made synchronously, so there is nothing to wait for.
 
 use super::{Code, memory};
 use crate::ir::{Type, traits::*};
@@ -7,15 +6,11 @@ use crate::ptx::{Kind, Operand};
 use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
-    let words: Vec<&str> = code
-        .instruction
-        .modifiers
-        .iter()
-        .map(String::as_str)
-        .collect();
-    match (code.instruction.opcode.as_str(), &words[..]) {
-        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..]) => Ok(()),
-        (
+    let instruction = code.instruction;
+    let words: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
+    match (instruction.opcode.as_str(), &words[..]) {
+        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..])
+        | (
             "cp",
             [
                 "async",
@@ -26,10 +21,10 @@ pub fn build(code: &mut Code) -> Result<()> {
         ) => Ok(()),
         ("cp", ["async", "mbarrier", "arrive", rest @ ..]) => {
             if !rest.contains(&"noinc") {
-                // The arrival that it adds to those awaited has come already.
+                // It would add an expected arrival that has already happened.
                 return Ok(());
             }
-            let barrier = memory::pointer(code, &code.instruction.operands[0], true)?;
+            let barrier = memory::pointer(code, &instruction.operands[0], true)?;
             let arguments = [barrier, code.number(32, 1)];
             code.support("mbarrier_arrive", Type::int(64), &arguments);
             Ok(())
@@ -47,7 +42,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// `cp.async` to shared memory; the bytes behind those that are read become zeros.
+/// Builds `cp.async` to shared memory; bytes after those that are read become zeros.
 fn copy(code: &mut Code) -> Result<()> {
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
@@ -66,7 +61,7 @@ fn copy(code: &mut Code) -> Result<()> {
     Ok(())
 }
 
-/// `cp.async.bulk`: the space that is written stands first.
+/// Builds `cp.async.bulk`, which names the destination's space first.
 fn bulk_copy(code: &mut Code) -> Result<()> {
     let mut spaces = code.instruction.modifiers[2..].iter();
     let to_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));
@@ -129,10 +124,12 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
             let (Some(state), 1) = (operands.get(place + 1), place) else {
                 return code.unknown();
             };
-            let (name, state) = match code.has("parity") {
-                true => ("mbarrier_test_parity", code.operand(state, Kind::U32)?),
-                false => ("mbarrier_test", code.operand(state, Kind::U64)?),
+            let (name, kind) = if code.has("parity") {
+                ("mbarrier_test_parity", Kind::U32)
+            } else {
+                ("mbarrier_test", Kind::U64)
             };
+            let state = code.operand(state, kind)?;
             let holds = code.support(name, Type::int(1), &[barrier, state]);
             code.define(&operands[0], holds, false)?;
         }

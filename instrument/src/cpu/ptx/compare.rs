@@ -8,10 +8,8 @@ use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
     let (result, kind) = code.kinds()?;
-    match (
-        code.instruction.opcode.as_str(),
-        &code.instruction.operands[..],
-    ) {
+    let instruction = code.instruction;
+    match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("testp", [to, value]) => {
             let value = code.operand(value, kind)?;
             let holds = code.own_function(Type::int(1), &[value]);
@@ -21,7 +19,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let holds = each(code, kind, [a, b])?;
             let with = with.first();
             match (to, &holds[..]) {
-                // Of pairs, a predicate each.
+                // One predicate for each number of a pair.
                 (Operand::Both(first, second), &[low, high]) => {
                     let (low, high) = (combine(code, low, with)?, combine(code, high, with)?);
                     code.define(first, low, false)?;
@@ -59,7 +57,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// Result of `set` where the comparison holds: 1.0, or all ones.
+/// Result of `set` if the comparison holds: 1.0, or all ones.
 fn truth(kind: Kind) -> u64 {
     match (kind.class, kind.bits) {
         (Class::Float, 16) => 0x3c00,

@@ -19,7 +19,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             });
             code.define(result, value?, to.is_signed())
         }
-        // Two numbers of single precision; the first becomes the upper half.
+        // Two single-precision numbers; the first becomes the upper half.
         [result, upper, lower] if to.lanes == 2 && from.lanes == 1 => {
             let half = |operand| Ok(convert(code, code.operand(operand, from)?, from, to.lane()));
             let halves: [Result<Value>; 2] = [lower, upper].map(half);
@@ -53,7 +53,7 @@ fn convert<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> V
     }
 }
 
-/// How the support library names a type of 32 or 64 bits.
+/// Returns the support library's abbreviation of an integer type of 32 or 64 bits.
 fn letters(bits: u32, is_signed: bool) -> &'static str {
     match (bits, is_signed) {
         (64, true) => "ll",
@@ -83,7 +83,7 @@ fn of_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -
     code.intrinsic(&format!("{source}2{target}_{mode}"), ty, &[wide])
 }
 
-/// Out of range the nearest bound; the support library defines the result of a NaN.
+/// Saturates a number that is out of range; the support library defines the result of NaN.
 fn to_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> Value<'m> {
     let value = float::widen(code, value, from);
     let (mode, _) = mode(code);
@@ -117,18 +117,19 @@ fn between_floats<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kin
         let letter = if wide_kind.bits == 32 { "f" } else { "d" };
         wide = code.intrinsic(&format!("{function}_{letter}"), wide.ty(), &[wide]);
     }
-    let double = |value: Value<'m>| match value.ty() == Type::double() {
-        true => value,
-        false => code.builder.cast(FPExt, value, Type::double()),
+    let double = |value: Value<'m>| match value.ty() {
+        ty if ty == Type::double() => value,
+        _ => code.builder.cast(FPExt, value, Type::double()),
     };
     let result = match to.bits {
         16 => {
             let name = format!("{}_of_f64", to.name());
             let arguments = [double(wide), code.number(32, number)];
             let value = code.support(&name, Type::int(16), &arguments);
-            match code.has("relu") {
-                true => code.support(&format!("relu_{}", to.name()), Type::int(16), &[value]),
-                false => value,
+            if code.has("relu") {
+                code.support(&format!("relu_{}", to.name()), Type::int(16), &[value])
+            } else {
+                value
             }
         }
         64 => double(wide),

@@ -1,4 +1,4 @@
-//! Arithmetic of floating-point numbers. Numbers of 16 bits are integers here, which functions of the support library take.
+//! Floating-point arithmetic. Numbers of 16 bits are represented as integers, and computed by functions of the support library.
 
 use super::Code;
 use crate::ir::{Opcode::*, Type, Value, traits::*};
@@ -18,7 +18,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     code.define(to, result, false)
 }
 
-/// Single and double precision.
+/// Computes in single or double precision.
 fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let instruction = code.instruction;
     let ty = super::type_of(kind);
@@ -41,19 +41,19 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
-        // The library has the additions in every rounding mode.
+        // The library has additions in every rounding mode, but no subtractions.
         ("sub", &[a, b]) => rounded("add", &[a, builder.negate(b)]),
         ("fma" | "mad", [_, _, _]) => rounded("fma", inputs),
         ("div", [_, _]) if code.has("full") => {
             code.intrinsic(&format!("div_full{ftz}"), ty, inputs)
         }
         ("rcp", &[a]) if approx && ftz.is_empty() => {
-            let one = code.number(64, 1f64.to_bits());
             let one = match kind.bits {
-                32 => code.number(32, u64::from(1f32.to_bits())),
-                _ => one,
+                32 => u64::from(1f32.to_bits()),
+                _ => 1f64.to_bits(),
             };
-            builder.binary(FDiv, code.typed(one, kind), a)
+            let one = code.typed(code.number(kind.bits, one), kind);
+            builder.binary(FDiv, one, a)
         }
         ("ex2", [_]) => code.intrinsic(&format!("ex2_approx{ftz}_f32"), ty, inputs),
         ("tanh", [_]) => code.support("tanh_approx_f32", ty, inputs),
@@ -87,7 +87,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
     Ok(saturated(code, result, kind))
 }
 
-/// IEEE's half precision and bfloat16.
+/// Computes in IEEE's half precision or bfloat16.
 fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let opcode = code.instruction.opcode.as_str();
     let arity = match opcode {
@@ -101,7 +101,7 @@ fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
     }
     let mut name = opcode.to_owned();
     for word in ["sat", "relu", "NaN", "xorsign", "abs"] {
-        if code.instruction.modifiers.iter().any(|m| m == word) {
+        if code.has(word) {
             name += "_";
             name += word;
         }
@@ -127,7 +127,7 @@ fn with_sign_of<'m>(
     code.typed(bits, kind)
 }
 
-/// A denormal becomes a zero of its sign; there is no such mode of double precision.
+/// Replaces a denormal by a zero with its sign, except in double precision, which has no such mode.
 pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if kind.bits == 64 {
         return value;
@@ -135,7 +135,7 @@ pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m>
     code.support(&format!("flush_{}", kind.name()), value.ty(), &[value])
 }
 
-/// [`flush`], if the instruction has `.ftz`.
+/// Calls [`flush`] if the instruction has `.ftz`.
 pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if code.has("ftz") {
         flush(code, value, kind)
@@ -144,9 +144,9 @@ pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'
     }
 }
 
-/// Within 0 and 1, if the instruction has `.sat`.
+/// Clamps to the range from 0 to 1 if the instruction has `.sat`.
 pub fn saturated<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
-    if !code.instruction.modifiers.iter().any(|m| m == "sat") {
+    if !code.has("sat") {
         return value;
     }
     match (kind.class, kind.bits) {

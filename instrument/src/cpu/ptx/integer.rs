@@ -1,4 +1,4 @@
-//! Arithmetic of integers, and operations on bits.
+//! Integer arithmetic and bit operations.
 
 use super::Code;
 use crate::ir::{
@@ -83,7 +83,7 @@ fn choose<'m>(
     code.builder.select(takes_first, a, b)
 }
 
-/// A wide signed number, kept within what `kind` can hold, with the bits of `kind`.
+/// Saturates a wide signed number to the range of `kind`, and truncates it to the bits of `kind`.
 pub fn saturate<'m>(code: &Code<'m, '_>, wide: Value<'m>, kind: Kind) -> Value<'m> {
     let bits = wide.ty().scalar_bits();
     let (least, most) = if kind.is_signed() {
@@ -92,7 +92,7 @@ pub fn saturate<'m>(code: &Code<'m, '_>, wide: Value<'m>, kind: Kind) -> Value<'
     } else {
         (0, u64::MAX >> (64 - kind.bits))
     };
-    // As signed numbers of 64 bits at most, which are extended.
+    // Constants have at most 64 bits, so the bounds are extended.
     let bound = |value: u64| code.integer(code.number(64.min(bits), value), bits, kind.is_signed());
     let signed = Kind::new(Class::Signed, bits);
     let limited = choose(code, true, signed, wide, bound(least));
@@ -110,7 +110,7 @@ fn saturating<'m>(
     saturate(code, code.binary(operation, wide(a), wide(b)), kind)
 }
 
-/// A sum or a difference, which may take a carry and give one.
+/// Adds or subtracts, with carry-in and carry-out where the instruction has them.
 fn sum<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let inputs = *code.exactly(&code.inputs(kind)?)?;
     let subtracts = code.instruction.opcode.starts_with("sub");
@@ -122,7 +122,7 @@ fn sum<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(with_carry(code, kind, operation, inputs, takes))
 }
 
-/// Adds or subtracts the inputs and, if `takes`, the carry; writes the carry where the instruction has `.cc`.
+/// Adds or subtracts the inputs and, if `takes`, the carry; writes the carry if the instruction has `.cc`.
 fn with_carry<'m>(
     code: &mut Code<'m, '_>,
     kind: Kind,
@@ -145,7 +145,7 @@ fn with_carry<'m>(
     code.integer(sum, kind.bits, false)
 }
 
-/// Half of a product or all of it, and an addend.
+/// Multiplies, takes the high or low half or the whole product, and adds the optional addend.
 fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let [_, a, b, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
@@ -202,7 +202,7 @@ fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     }
 }
 
-/// Beyond the width a shift gives zeros, or the sign.
+/// Shifts; amounts beyond the width give zeros, or the sign.
 fn shift<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let [_, value, amount] = code.exactly(&code.instruction.operands)?;
     let value = code.operand(value, kind)?;
@@ -221,7 +221,7 @@ fn shift<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(code.builder.select(below, shifted, zero))
 }
 
-/// Division by zero sets all bits of the quotient and of the remainder, as on a GPU.
+/// Divides; division by zero sets all bits of the quotient and the remainder, as on a GPU.
 fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let &[a, b] = code.exactly(&code.inputs(kind)?)?;
     let is_zero = code.builder.compare(EQ, b, code.number(kind.bits, 0));
@@ -241,7 +241,7 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(code.builder.select(is_zero, all_ones, result))
 }
 
-/// `lop3`: the function of three bits whose truth table is an operand; optionally also whether the result is not zero.
+/// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. Optionally also tests whether the result is not zero.
 fn logic(code: &mut Code, kind: Kind) -> Result<()> {
     let [to, a, b, c, table, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
@@ -286,7 +286,7 @@ fn logic(code: &mut Code, kind: Kind) -> Result<()> {
     }
 }
 
-/// Instructions that are functions of the support library, under their own names.
+/// Calls the support library's function of the same name.
 fn support<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let word = Kind::U32;
     let (result, inputs): (Kind, &[Kind]) = match code.instruction.opcode.as_str() {

@@ -1,4 +1,4 @@
-//! Operations of a warp on matrices.
+//! A warp's operations on matrices.
 
 use super::Code;
 use super::memory::{pointer, registers};

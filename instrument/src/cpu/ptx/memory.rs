@@ -30,7 +30,7 @@ pub fn fence(code: &Code) {
     code.intrinsic("membar_sys", Type::void(), &[]);
 }
 
-/// The generic pointer that a number of 32 or 64 bits is, as an address of shared memory.
+/// Converts an address of shared memory, a number of 32 or 64 bits, to a generic pointer.
 pub fn shared_pointer<'m>(code: &Code<'m, '_>, number: Value<'m>) -> Value<'m> {
     let number = code.integer(number, 64, false);
     code.support("shared_pointer", Type::pointer(0), &[number])
@@ -62,7 +62,7 @@ pub fn pointer<'m>(code: &Code<'m, '_>, address: &Operand, is_shared: bool) -> R
     Ok(code.builder.offset_by(base, offset))
 }
 
-/// Checks at run time that addresses are multiples of `bytes`, a power of two.
+/// Adds run-time checks that addresses are multiples of `bytes`, a power of two.
 pub fn check<'m>(code: &Code<'m, '_>, addresses: &[Value<'m>], bytes: u64) {
     let place = code.call.location();
     for address in addresses.iter().filter(|_| bytes > 1) {
@@ -80,10 +80,10 @@ pub fn registers(operand: &Operand) -> &[Operand] {
 struct Access {
     kind: Kind,
     count: usize,
-    /// Of each number.
+    /// Size of each number.
     bytes: u64,
-    /// Type of one access that moves all of them, so that other threads see all or none, on which CTAs rely on a GPU. `None`
-    /// where no other thread looks, and where x86 has no access of that size.
+    /// Type of a single access that moves all numbers at once, because other threads must not see some of them only. `None` if the access
+    /// is not strong, or if x86 has no access of that size.
     whole: Option<Type>,
 }
 
@@ -139,7 +139,7 @@ fn load(code: &mut Code) -> Result<()> {
     }
     let polls = code.call.text_attribute(POLLS).is_some();
     if crate::ptx::waits(code.instruction) && !polls {
-        // Such a load waits for another thread, most often in a loop: let the other threads of the CTA run.
+        // Such a load usually polls in a loop: let the other threads of the CTA run.
         code.call_named(YIELD, Type::void(), &[]);
     }
     let mut address = access.pointer(code, address)?;
@@ -206,7 +206,7 @@ fn store(code: &Code) -> Result<()> {
     Ok(())
 }
 
-/// Calls a function of the support library, named after operation and type, which meets every order and scope.
+/// Calls a function of the support library for the operation and type, which satisfies every memory order and scope.
 fn atomic(code: &mut Code) -> Result<()> {
     let access = Access::of(code)?;
     let mut modifiers = code.instruction.modifiers.iter();
@@ -217,7 +217,7 @@ fn atomic(code: &mut Code) -> Result<()> {
         return code.unknown();
     };
     let wanted = if operation == "cas" { 2 } else { 1 };
-    // Behind the inputs there may be a cache policy.
+    // A cache policy may follow the inputs.
     let Some(inputs) = inputs.get(..wanted) else {
         return code.unknown();
     };

@@ -1,5 +1,5 @@
-//! Inline PTX as LLVM IR: registers become values, or stack slots where control flow parts; guards and branches become blocks.
-//! Arithmetic that LLVM has is built in place, the rest are functions of the support library, which are inlined later.
+//! Lowers inline PTX to LLVM IR: registers become values, or stack slots if there are branches; guards and branches become blocks.
+//! Instructions without an equivalent in LLVM become calls of the support library, which are inlined later.
 
 mod barriers;
 mod compare;
@@ -32,7 +32,7 @@ pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> 
     code.build().map_err(failed)
 }
 
-/// The call's operands: results first, then arguments, of which some share a register with a result.
+/// Operands of the call: results first, then arguments, some of which share a register with a result.
 struct Operands<'m> {
     results: Vec<Type>,
     arguments: Vec<Value<'m>>,
@@ -83,9 +83,9 @@ struct Code<'m, 't> {
     template: &'t Template,
     instruction: &'t Instruction,
     operands: Operands<'m>,
-    /// What registers hold that were written, or where they are kept, as integers of their width.
+    /// Values of registers that were written, or their stack slots; integers of the registers' widths.
     cells: HashMap<Register, Value<'m>>,
-    /// Where there are several blocks: the one that is being built, and those behind labels.
+    /// If there are multiple blocks: the current one, and those of the labels.
     block: Option<Block<'m>>,
     labels: HashMap<&'t str, Block<'m>>,
 }
@@ -115,7 +115,7 @@ impl<'m, 't> Code<'m, 't> {
         if template.statements.iter().any(parts) {
             code.make_blocks();
         }
-        // An argument that shares a register with a result is what is in it at first.
+        // An argument that shares a register with a result is the register's initial value.
         for index in code.operands.results.len()..code.operands.registers.len() {
             let register = code.operands.registers[index];
             if register != index {
@@ -263,7 +263,7 @@ impl<'m, 't> Code<'m, 't> {
 
     fn unknown<T>(&self) -> Result<T> {
         bail!(
-            "the CPU backend does not know the PTX instruction `{}`",
+            "the CPU backend does not support the PTX instruction `{}`",
             self.instruction.mnemonic()
         )
     }
@@ -289,7 +289,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// The first operand, the result of most instructions.
+    /// Returns the first operand, the result of most instructions.
     fn to(&self) -> Result<&'t Operand> {
         let first = self.instruction.operands.first();
         first.map_or_else(|| self.unknown(), Ok)
@@ -299,7 +299,7 @@ impl<'m, 't> Code<'m, 't> {
         if self.has("ftz") { "_ftz" } else { "" }
     }
 
-    /// Calls the function of the support library that has the instruction's own name.
+    /// Calls the support library's function with the instruction's name.
     fn own_function(&self, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         let name = self.instruction.mnemonic().replace('.', "_");
         self.support(&name, result, arguments)
@@ -313,7 +313,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// The register itself, of those that share one.
+    /// Resolves an operand that shares a register with a result to the latter.
     fn shared(&self, register: Register) -> Register {
         match register {
             Register::Argument(index) => {
@@ -324,7 +324,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// The argument that is in a register and stays there.
+    /// Returns the argument in a register that is not written.
     fn argument(&self, register: Register) -> Option<Value<'m>> {
         match self.shared(register) {
             Register::Argument(index) => {
@@ -335,7 +335,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// What is in a register, an integer of its width.
+    /// Returns the value of a register, an integer of its width.
     fn read(&self, register: Register) -> Value<'m> {
         let register = self.shared(register);
         let ty = Type::int(self.width(register));
@@ -369,7 +369,7 @@ impl<'m, 't> Code<'m, 't> {
         self.builder.cast(Opcode::BitCast, value, Type::int(bits))
     }
 
-    /// An integer with more or fewer bits.
+    /// Extends or truncates an integer.
     fn integer(&self, value: Value<'m>, bits: u32, signed: bool) -> Value<'m> {
         let present = value.ty().scalar_bits();
         let cast = match present.cmp(&bits) {
@@ -389,7 +389,7 @@ impl<'m, 't> Code<'m, 't> {
         self.builder.binary(operation, left, right)
     }
 
-    /// An operand's bits as a value of a type; numbers of 16 bits are integers here.
+    /// Returns an operand as a value of a PTX type; numbers of 16 bits are represented as integers.
     fn operand(&self, operand: &Operand, kind: Kind) -> Result<Value<'m>> {
         let bits = kind.register_bits();
         let value = match operand {
@@ -415,7 +415,7 @@ impl<'m, 't> Code<'m, 't> {
                 self.number(32, u64::from((*value as f32).to_bits()))
             }
             Operand::Double(value) if bits == 64 => self.number(64, value.to_bits()),
-            _ => bail!("the CPU backend does not know the operand {operand:?}"),
+            _ => bail!("the CPU backend does not support the operand {operand:?}"),
         };
         Ok(self.typed(value, kind))
     }
@@ -428,7 +428,7 @@ impl<'m, 't> Code<'m, 't> {
         self.builder.cast(Opcode::BitCast, bits, ty)
     }
 
-    /// Puts a value into the register that is an operand. A wider register gets the number, extended.
+    /// Writes a value to an operand's register, extended if the register is wider.
     fn define(&mut self, operand: &Operand, value: Value<'m>, signed: bool) -> Result<()> {
         match operand {
             Operand::Register(register) if self.argument(*register).is_none() => {
@@ -437,16 +437,16 @@ impl<'m, 't> Code<'m, 't> {
                 Ok(())
             }
             Operand::Sink => Ok(()),
-            _ => bail!("the CPU backend does not know the result {operand:?}"),
+            _ => bail!("the CPU backend does not support the result {operand:?}"),
         }
     }
 
-    /// Calls a function of the support library, by its name without the prefix of PTX instructions.
+    /// Calls the support library's function for the PTX instruction `name`.
     fn support(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         self.call_named(&format!("{PTX_PREFIX}{name}"), result, arguments)
     }
 
-    /// Calls a function of the support library that makes the accesses of the assembly's sites.
+    /// Calls a function of the support library that makes the accesses of the inline assembly's sites.
     fn access(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         let access = self.support(name, result, arguments);
         let call = access.as_call().expect("a call is never folded");
@@ -459,9 +459,8 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn call_named(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
-        let types: Vec<Type> = arguments.iter().map(|a| a.ty()).collect();
-        let function = self.module.declare(name, result.function(&types));
-        self.builder.call(function, arguments).value()
+        let call = (self.builder).call_named(self.module, name, result, arguments);
+        call.value()
     }
 
     fn special(&self, name: &str) -> Value<'m> {
@@ -499,7 +498,7 @@ impl<'m, 't> Code<'m, 't> {
         (0..kind.lanes).map(lane).collect()
     }
 
-    /// A register with these numbers.
+    /// Packs numbers into a register.
     fn join(&self, lanes: &[Value<'m>], kind: Kind) -> Value<'m> {
         if let [only] = lanes {
             return *only;
@@ -537,7 +536,7 @@ static NONE: Instruction = Instruction {
     operands: Vec::new(),
 };
 
-/// How the support library takes a value of a PTX type.
+/// Returns the type in which the support library takes values of a PTX type.
 fn type_of(kind: Kind) -> Type {
     match (kind.class, kind.register_bits()) {
         (Class::Float, 32) if kind.lanes == 1 => Type::float(),

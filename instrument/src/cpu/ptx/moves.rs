@@ -1,4 +1,4 @@
-//! Moves, selections, and conversions of addresses between spaces.
+//! Moves, selections, and conversions between address spaces.
 
 use super::{Code, memory};
 use crate::ir::{FloatPredicate::OGE, IntPredicate::SGE, Opcode, Type, Value, traits::*};
@@ -13,7 +13,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     };
     let (to, value) = match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("mov", [Operand::Vector(to), Operand::Vector(from)]) if to.len() == from.len() => {
-            // All are read before one is written.
+            // Read all registers before writing any.
             let values = from.iter().map(|part| code.operand(part, kind));
             let values = values.collect::<Result<Vec<_>>>()?;
             let mut parts = to.iter().zip(values);
@@ -46,7 +46,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             };
             (to, code.builder.select(holds, then, otherwise))
         }
-        // Addresses are the same in all spaces, but that one of shared memory may be kept in 32 bits.
+        // Addresses are the same in all spaces, except that one of shared memory may have only 32 bits.
         ("cvta", [to, from]) => {
             let number = code.operand(from, kind)?;
             if code.has("shared") && !code.has("to") {
@@ -55,7 +55,7 @@ pub fn build(code: &mut Code) -> Result<()> {
                 (to, number)
             }
         }
-        // A cluster is one CTA here.
+        // A cluster consists of one CTA.
         ("mapa", [to, address, _]) => (to, code.operand(address, last)?),
         ("getctarank", [to, _]) => (to, code.number(32, 0)),
         ("isspacep", [to, address]) => {
@@ -80,7 +80,7 @@ fn part_of(whole: Kind, count: usize) -> Kind {
     }
 }
 
-/// Combines a boolean with another one, as `setp.lt.and` does.
+/// Combines a predicate with another one, as `setp.lt.and` does.
 pub fn combine<'m>(
     code: &Code<'m, '_>,
     value: Value<'m>,

@@ -1,11 +1,11 @@
-//! Video instructions: arithmetic of several small numbers in one register, and of one number with a second operation.
+//! Video instructions: arithmetic on multiple small numbers in one register, or on one number with a second operation.
 
 use super::Code;
 use crate::ir::{Type, traits::*};
 use crate::ptx::Kind;
 use anyhow::Result;
 
-/// As the support library numbers them (`support_video.c`).
+/// In the support library's order (`support_video.c`).
 const OPERATIONS: [&str; 8] = [
     "vadd", "vsub", "vabsdiff", "vavrg", "vmin", "vmax", "vshl", "vshr",
 ];
@@ -28,7 +28,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     let (Some(operation), kinds) = (operation, code.instruction.kinds()) else {
         return code.unknown();
     };
-    // A comparison names its sources only.
+    // A comparison has only the types of its sources.
     let (result, sources) = match kinds[..] {
         [result, a, b] => (result, [a, b]),
         [a, b] => (Kind::U32, [a, b]),
@@ -51,7 +51,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         .zip(flags)
         .map(|(bit, flag)| u64::from(flag) << bit)
         .sum();
-    // A comparison may be named `min` no more than an operation `lt`.
+    // The words of comparisons and second operations are distinct.
     let second = ["add", "min", "max"]
         .into_iter()
         .position(|word| code.has(word));

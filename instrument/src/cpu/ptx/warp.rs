@@ -1,4 +1,4 @@
-//! Operations of the threads of a warp or a CTA together, and those that end a thread.
+//! Collective operations of a warp or a CTA, and operations that end a thread.
 
 use super::{Code, memory};
 use crate::ir::{Opcode::*, Type, Value, traits::*};
@@ -8,10 +8,8 @@ use anyhow::Result;
 pub fn build(code: &mut Code) -> Result<()> {
     let void = Type::void();
     let word = Kind::U32;
-    match (
-        code.instruction.opcode.as_str(),
-        &code.instruction.operands[..],
-    ) {
+    let instruction = code.instruction;
+    match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("shfl", [to, value, lane, clamp, rest @ ..]) => {
             let mode = code.one_of(&["up", "down", "bfly", "idx"])?;
             let mask = mask(code, rest.first())?;
@@ -82,7 +80,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// The lanes that take part; all of them in instructions without `.sync`, which have no mask.
+/// Returns the mask of participating lanes; instructions without `.sync` have no mask, and include all lanes.
 fn mask<'m>(code: &Code<'m, '_>, operand: Option<&Operand>) -> Result<Value<'m>> {
     match operand {
         Some(mask) => code.operand(mask, Kind::U32),
@@ -91,7 +89,7 @@ fn mask<'m>(code: &Code<'m, '_>, operand: Option<&Operand>) -> Result<Value<'m>>
     }
 }
 
-/// Calls a function that returns a number, with a predicate above its 32 bits.
+/// Calls a function that returns a 32-bit number and, in the upper half, a predicate.
 fn both<'m>(
     code: &mut Code<'m, '_>,
     name: &str,
@@ -114,7 +112,7 @@ fn barrier(code: &mut Code, operands: &[Operand]) -> Result<()> {
         if code.has("wait") {
             code.intrinsic("barrier_cluster_wait", void, &[]);
         }
-        // A cluster is one CTA here; an arrival shows when it waits.
+        // A cluster consists of one CTA, so arriving is only a fence.
         memory::fence(code);
         return Ok(());
     }
@@ -128,7 +126,7 @@ fn barrier(code: &mut Code, operands: &[Operand]) -> Result<()> {
         let words = operands.iter().map(|word| code.operand(word, Kind::U32));
         words.collect()
     };
-    // An id, and the number of threads.
+    // The barrier's id and, optionally, the number of threads.
     let form = |words: &[Value]| match words.len() {
         1 => Ok("all"),
         2 => Ok("count"),

@@ -40,7 +40,7 @@ fn effects_of_single_instructions() {
 }
 
 #[test]
-fn the_most_of_all_instructions_counts() {
+fn strongest_effect_of_all_instructions_counts() {
     let text = "{ ld.u32 $0, [$1]; add.u32 $0, $0, 1; st.u32 [$1], $0; }";
     assert_eq!(Effect::of(text), Effect::Acts);
     assert_eq!(

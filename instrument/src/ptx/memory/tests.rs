@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the last instruction of a template does.
+/// Returns the access of the last instruction of a template.
 fn last(text: &str) -> Option<Option<Access>> {
     let template = Template::parse(text).unwrap();
     let instructions: Vec<&Instruction> = template.instructions().collect();
@@ -10,13 +10,15 @@ fn last(text: &str) -> Option<Option<Access>> {
     access(before, last)
 }
 
-fn check(text: &str, op: Op, bytes: Bytes, operand: usize, says_global: bool) {
+fn check(text: &str, op: Op, bytes: Number, operand: usize, says_global: bool) {
     let access = Access {
         op,
         bytes,
-        operand,
-        offset_bytes: 0,
-        says_global,
+        place: Place {
+            operand,
+            offset_bytes: 0,
+            says_global,
+        },
         lines: None,
     };
     assert_eq!(last(text), Some(Some(access)), "{text}");
@@ -24,7 +26,7 @@ fn check(text: &str, op: Op, bytes: Bytes, operand: usize, says_global: bool) {
 
 #[test]
 fn global_and_generic_operations_are_read() {
-    use Bytes::Fixed;
+    use Number::Fixed;
     check("ld.global.cg.f32 $0, [$1]", Op::Load, Fixed(4), 1, true);
     let vector = "ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]";
     check(vector, Op::Load, Fixed(16), 4, true);
@@ -38,7 +40,7 @@ fn global_and_generic_operations_are_read() {
 #[test]
 fn offsets_are_read() {
     let with_offset = |text: &str| match last(text) {
-        Some(Some(access)) => access.offset_bytes,
+        Some(Some(access)) => access.place.offset_bytes,
         other => panic!("{other:?}"),
     };
     assert_eq!(with_offset("ld.global.f32 $0, [$1+4]"), 4);
@@ -48,18 +50,20 @@ fn offsets_are_read() {
 #[test]
 fn addresses_are_followed_through_registers() {
     let text = "{ .reg .b64 a, b; cvta.to.global.u64 a, $1; add.s64 b, a, 8; ld.f32 $0, [b+4]; }";
-    let access = last(text).unwrap().unwrap();
-    assert_eq!(
-        (access.operand, access.offset_bytes, access.says_global),
-        (1, 12, true)
-    );
+    let place = last(text).unwrap().unwrap().place;
+    let expected = Place {
+        operand: 1,
+        offset_bytes: 12,
+        says_global: true,
+    };
+    assert_eq!(place, expected);
     let twice = "{ .reg .b64 a; mov.b64 a, $1; @$3 mov.b64 a, $2; ld.f32 $0, [a]; }";
     assert_eq!(last(twice), None);
 }
 
 #[test]
 fn asynchronous_copies_are_accesses_to_their_global_side() {
-    use Bytes::{Fixed, Operand};
+    use Number::{Fixed, Operand};
     let load = "cp.async.cg.shared.global [$0], [$1], 16";
     check(load, Op::Load, Fixed(16), 1, true);
     let load = "cp.async.ca.shared::cta.global.L2::128B [$0], [$1], 4, $2";
@@ -82,18 +86,17 @@ fn lanes_access_pieces_of_matrices() {
     let piece = |text: &str| match last(text) {
         Some(Some(Access {
             op,
-            bytes: Bytes::Fixed(bytes),
-            operand,
-            lines: Some((tile, stride)),
-            ..
+            bytes: Number::Fixed(bytes),
+            place: Place { operand, .. },
+            lines: Some((tile, Some(stride))),
         })) => (op, bytes, operand, tile.line_bytes(), stride),
         other => panic!("{other:?}"),
     };
     let load = "wmma.load.b.sync.aligned.col.m16n16k16.global.bf16 {$0,$1,$2,$3}, [$4], $5";
-    let expected = (Op::Load, 16, 4, 32, Stride::Operand(5));
+    let expected = (Op::Load, 16, 4, 32, Number::Operand(5));
     assert_eq!(piece(load), expected);
     let store = "wmma.store.d.sync.aligned.row.m8n8k4.f64 [$0], {$1,$2}, 24";
-    assert_eq!(piece(store), (Op::Store, 16, 0, 64, Stride::Fixed(24)));
+    assert_eq!(piece(store), (Op::Store, 16, 0, 64, Number::Fixed(24)));
     let shared = "wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {$0,$1}, [$2]";
     assert_eq!(last(shared), Some(None));
 }
@@ -117,14 +120,14 @@ fn predicates_that_compare_with_zero_are_read() {
 }
 
 #[test]
-fn other_spaces_and_plain_arithmetic_are_no_accesses() {
+fn other_spaces_and_plain_arithmetic_are_not_accesses() {
     assert_eq!(last("mov.u32 $0, %smid"), Some(None));
     assert_eq!(last("ld.shared::cta.f32 $0, [$1]"), Some(None));
     assert_eq!(last("mad.lo.cc.u32 $0, $2, $3, $4"), Some(None));
 }
 
 #[test]
-fn what_is_not_understood_is_said() {
+fn unsupported_accesses_are_reported() {
     for text in [
         "ld.global.f32 $0, [address]",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile [$0], [$1, {$2, $3}], [$4]",

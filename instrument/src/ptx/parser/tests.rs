@@ -42,7 +42,7 @@ fn operands_of_every_kind() {
         ),
         ("mov.f64 $0, -1.5", vec![argument(0), Double(-1.5)]),
         (
-            "mov.u32 $0, %tid.x // who",
+            "mov.u32 $0, %tid.x // comment",
             vec![argument(0), Special("%tid.x".to_owned())],
         ),
         ("bra L${:uid}", vec![Name("L${:uid}".to_owned())]),
@@ -78,7 +78,7 @@ fn scopes_guards_and_labels() {
 }
 
 #[test]
-fn vectors_are_registers_one_behind_the_other() {
+fn vectors_are_consecutive_registers() {
     let text = "{ .reg .v2 .b32 q; .reg.v4 .f32 r<2>; ld.global.v2.b32 q, [$1]; mov.v4.f32 {_, _, _, $0}, r1; add.u32 $0, q.x, q.y; }";
     let template = Template::parse(text).unwrap();
     assert_eq!(template.declared.len(), 10);
@@ -94,7 +94,7 @@ fn vectors_are_registers_one_behind_the_other() {
 }
 
 #[test]
-fn what_is_no_ptx_is_an_error() {
+fn invalid_ptx_is_an_error() {
     for text in [
         "add.u32 $0, ;",
         "}",

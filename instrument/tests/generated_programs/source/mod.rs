@@ -1,8 +1,8 @@
-//! Generated CUDA C++: what Clang makes of pointers in structures, lambdas, function pointers, virtual calls, recursion
-//! and ternaries must be traced as exactly as generated IR.
+//! Generated CUDA C++: accesses through structures, lambdas, function pointers, virtual calls, recursion
+//! and ternaries, as Clang compiles them, must be traced as exactly as those of generated IR.
 //!
-//! The sources need no header of CUDA's, so that Clang starts in milliseconds; many kernels share a file. Each file is
-//! compiled twice, as the IR is: with the oracle's calls, and to be traced.
+//! The sources include no CUDA headers, so that Clang starts in milliseconds; many kernels share a file. Like the IR, each
+//! file is compiled twice: with the oracle's calls, and to be traced.
 
 mod statements;
 
@@ -17,11 +17,11 @@ use superstep_trace::Op;
 
 const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// What every function of a program can refer to.
+/// Everything to which a program's functions can refer.
 pub struct Program {
-    /// Number of the program, which starts all its names.
+    /// Number of the program, with which all its names start.
     pub number: usize,
-    /// Whether addresses other than global ones may become numbers or be stored in memory.
+    /// Whether addresses outside global memory may be converted to numbers or stored in memory.
     pub free: bool,
     /// Whether there are function pointers and virtual calls.
     pub indirect: bool,
@@ -31,7 +31,7 @@ pub struct Program {
     pub by_value: usize,
 }
 
-/// A file with one kernel per program; program `n` has the kernel `p<n>_k0`.
+/// Writes a file with one kernel per program; program `n` has the kernel `p<n>_k0`.
 pub fn text(programs: &[program::Program]) -> String {
     let operations = [
         ("LOAD", Op::Load),

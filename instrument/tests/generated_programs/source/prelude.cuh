@@ -1,6 +1,6 @@
-/* Included by generated CUDA sources. Whatever may touch global memory goes through these functions: with ORACLE they
- * announce the access, otherwise an empty piece of assembly stands there, so that Clang merges as little as before.
- * No header of CUDA's is needed, and Clang starts quickly. */
+/* Prelude of generated CUDA sources. All code that may access global memory calls these functions. With ORACLE they
+ * announce the access; otherwise they contain an empty asm statement, so that Clang does not merge more accesses.
+ * Needs no CUDA headers, so that Clang starts quickly. */
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -18,7 +18,7 @@ typedef u64 u64x2 __attribute__((ext_vector_type(2)));
 typedef float f32x4 __attribute__((ext_vector_type(4)));
 
 extern "C" __device__ void oracle_access(u32 id, const void *address, u64 bytes, u32 operation);
-/* Whoever gets an address may read there: no store to it is dead. */
+/* May read from the address, so that no store to it is dead. */
 extern "C" __device__ void escape(const void *address);
 #ifdef ORACLE
 #define BEFORE(operation, address, bytes) oracle_access(__LINE__, address, bytes, operation)
@@ -26,7 +26,7 @@ extern "C" __device__ void escape(const void *address);
 #define BEFORE(operation, address, bytes) asm volatile("" ::: "memory")
 #endif
 
-/* A pointer into an object of 64 bytes or more, with the offset that a number gives. */
+/* Returns a pointer into an object of at least 64 bytes, at the offset `n` modulo 64. */
 template <class T> INLINE T *at(int *p, u64 n) { return (T *)((char *)p + (n & 63 & ~(sizeof(T) - 1))); }
 template <class T> INLINE T load(T *p) {
   BEFORE(LOAD, p, sizeof(T));
@@ -86,7 +86,7 @@ INLINE u64 atomic_add_float(float *p) {
   return number(__nvvm_atom_add_gen_f(p, 1.5f));
 }
 
-/* From the upper half of an object to the lower half of another. */
+/* Copies from the upper half of an object to the lower half of another. */
 INLINE void copy(int *to, int *from, u64 length) {
   BEFORE(LOAD, from + 8, length);
   BEFORE(STORE, to, length);
@@ -115,7 +115,7 @@ struct Even : Shape {
   using Shape::Shape;
   __device__ int *pick(int *p, u64 n) const override { return n & 1 ? p : own; }
 };
-/* A virtual call reads the object's table of functions, which is a variable in global memory. */
+/* A virtual call reads the object's virtual-function table, a variable in global memory. */
 NOINLINE int *ask(const Shape *shape, int *p, u64 n) {
 #ifdef ORACLE
   BEFORE(LOAD, shape, 8);

@@ -13,7 +13,7 @@ struct Pointer {
     text: String,
     writable: bool,
     life: Life,
-    /// Whether it certainly leads to global memory.
+    /// Whether it certainly points to global memory.
     global: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Body<'a> {
     loops: u32,
 }
 
-/// The types of data, each with the bytes that it must be aligned to.
+/// Data types, with their alignments in bytes.
 const TYPES: &[&str] = &[
     "u32", "u8", "u16", "u64", "u32x2", "u32x4", "u64x2", "f32x4", "float", "double",
 ];
@@ -75,7 +75,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// A function of the common signature.
+    /// Writes a function of the common signature.
     pub fn function(program: &'a Program) -> Self {
         let mut body = Self::new(program, false);
         body.point("b", false, Life::Caller, false);
@@ -83,7 +83,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// A function that takes a structure by value.
+    /// Writes a function that takes a structure by value.
     pub fn by_value(program: &'a Program) -> Self {
         let mut body = Self::new(program, false);
         body.point("s.first", true, Life::Caller, false);
@@ -91,7 +91,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// A kernel.
+    /// Writes a kernel.
     pub fn kernel(program: &'a Program) -> Self {
         let mut body = Self::new(program, true);
         body.point("b", true, Life::Kernel, true);
@@ -109,7 +109,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// How long what a parameter leads to lives.
+    /// Returns the lifetime of a parameter's target.
     fn outer(&self) -> Life {
         if self.kernel {
             Life::Kernel
@@ -149,7 +149,7 @@ impl<'a> Body<'a> {
         self.names
     }
 
-    /// The whole function's text.
+    /// Returns the text of the whole function.
     pub fn write(mut self, steps: &[Step], returns: bool) -> String {
         let head = "  alignas(16) int l0[32], l1[32];\n  int *l2[4];\n  u64 sum = x;\n  \
                     for (int i = 0; i < 32; i++) l0[i] = i, l1[i] = 7 * i;\n  \
@@ -181,7 +181,7 @@ impl<'a> Body<'a> {
         self.one(choice, |p| p.writable)
     }
 
-    /// A pointer that may become a number or be stored.
+    /// Returns a pointer that may be converted to a number or stored.
     fn hidden(&self, choice: u16, longest: Life) -> Pointer {
         self.one(choice, |p| {
             p.writable && p.life <= longest && (p.global || self.program.free)
@@ -272,7 +272,7 @@ impl<'a> Body<'a> {
     fn atomic(&mut self, choices: [u16; 4]) {
         let pointer = self.writable(choices[0]).text;
         let offset = self.number(choices[2]);
-        // Of no known bits: LLVM makes an exchange of an `and` with 0.
+        // With unknown bits: LLVM turns an `and` with 0 into an exchange.
         let value = format!("sum + 2 * {} + 1", self.number(choices[3]));
         let ty = pick(&["u32", "u64", "int", "long"], choices[1] / 16);
         let scope = pick(&["", "_block", "_system"], choices[1] / 64);
@@ -305,7 +305,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What is declared inside braces is not there after them.
+    // Declarations inside braces are not in scope after them.
     fn inside(&mut self, steps: &[Step]) {
         let (pointers, numbers) = (self.pointers.clone(), self.numbers.clone());
         self.steps(steps);

@@ -8,7 +8,7 @@ use superstep_trace::{Block, KnownCall};
 enum Access {
     Reads(usize, Shape),
     Writes(usize, Shape),
-    /// All later calls may write there.
+    /// Memory that all later calls may write to.
     Lends(usize, Shape),
 }
 
@@ -24,7 +24,7 @@ enum Shape {
         /// Elements from one matrix to the next.
         stride: Number,
     },
-    /// The number of bytes is this argument.
+    /// A range whose size in bytes is this argument.
     Bytes(usize),
     Allocation,
 }
@@ -60,8 +60,8 @@ pub fn function(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// The memory that a call reads, writes and lends; `None` where the arguments do not determine it. `arguments` are pointers and
-    /// sign-extended integers; `allocation_of` finds first byte and size of the allocation of an address.
+    /// Returns the memory that a call reads, writes and lends, or `None` if the arguments do not determine it. `arguments` are
+    /// pointers and sign-extended integers; `allocation_of` returns the first byte and the size of an address's allocation.
     pub fn known(
         &self,
         arguments: &[usize],
@@ -152,7 +152,7 @@ impl Function {
     }
 }
 
-/// Size of a `cudaDataType`; `None` for one of less than a byte, or a newer one.
+/// Returns the size of a `cudaDataType`; `None` if it is smaller than a byte or unknown.
 fn bytes_of(kind: c_int) -> Option<u64> {
     Some(match kind {
         3 | 8 | 28..=30 => 1,                // 8-bit integers and floats

@@ -1,8 +1,8 @@
-//! Known functions of proprietary libraries: matrix products, AXPY and COPY of cuBLAS, transforms
-//! of cuFFT. For each family the meaning of its arguments, counted from 0; for each function the bytes of an element.
+//! Known functions of proprietary libraries: matrix products, AXPY and COPY of cuBLAS, and transforms of cuFFT. Each family has the
+//! meaning of its arguments, counted from 0, and each function the size of an element in bytes.
 //!
-//! Functions whose arguments do not determine their accesses are missing: `cublasLtMatmul`, whose descriptors name further memory, and
-//! products with matrices' addresses on the device (`cublasSgemmBatched`).
+//! Functions whose arguments do not determine their accesses are missing, such as `cublasLtMatmul`, whose descriptors refer to more
+//! memory, and `cublasSgemmBatched`, which takes matrices' addresses from device memory.
 
 use super::Number::{Argument, Fixed};
 use super::{Access, Element, Function, Number, Shape};
@@ -17,14 +17,23 @@ const fn writes(pointer: usize, shape: Shape) -> Access {
     Access::Writes(pointer, shape)
 }
 
-/// A column-major matrix; its parameters, but for the last two, are arguments.
-const fn matrix(rows: Number, columns: Number, leading: usize, element: Element) -> Shape {
-    matrices(rows, columns, leading, element, [ONE, Fixed(0)])
+/// Returns argument `plain`, or `other` if the argument `operation` asks for a transposition.
+const fn either(operation: usize, plain: usize, other: usize) -> Number {
+    Number::Either {
+        operation,
+        plain,
+        other,
+    }
 }
 
+/// `count` elements that are `increment` elements apart.
+const fn vector(count: usize, increment: usize) -> Shape {
+    matrices([ONE, Argument(count)], increment, OWN, [ONE, NONE])
+}
+
+/// Column-major matrices. `leading` is the argument with their leading dimension.
 const fn matrices(
-    rows: Number,
-    columns: Number,
+    [rows, columns]: [Number; 2],
     leading: usize,
     element: Element,
     [count, stride]: [Number; 2],
@@ -39,123 +48,69 @@ const fn matrices(
     }
 }
 
-/// Argument `plain`, or `other` where the operation `operation` is a transposition.
-const fn either(operation: usize, plain: usize, other: usize) -> Number {
-    Number::Either {
-        operation,
-        plain,
-        other,
-    }
-}
-
-/// `count` elements that are `increment` elements apart.
-const fn vector(count: usize, increment: usize, element: Element) -> Shape {
-    matrix(ONE, Argument(count), increment, element)
-}
-
 const OWN: Element = Element::Own;
+const NONE: Number = Fixed(0);
+
+/// Arguments of a matrix in a product: its address and leading dimension, the element's type, and the stride to the next matrix.
+struct Operand(usize, usize, Element, Number);
+
+/// Matrix products `c = op(a) op(b)`, of which the arguments 1 to 5 are transa, transb, m, n and k.
+const fn products(a: Operand, b: Operand, c: Operand, count: Number) -> [Access; 3] {
+    let [m, n] = [Argument(3), Argument(4)];
+    let of_a = [either(1, 3, 5), either(1, 5, 3)];
+    let of_b = [either(2, 5, 4), either(2, 4, 5)];
+    [
+        reads(a.0, matrices(of_a, a.1, a.2, [count, a.3])),
+        reads(b.0, matrices(of_b, b.1, b.2, [count, b.3])),
+        writes(c.0, matrices([m, n], c.1, c.2, [count, c.3])),
+    ]
+}
 
 /// handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc
-const GEMM: &[Access] = &[
-    reads(7, matrix(either(1, 3, 5), either(1, 5, 3), 8, OWN)),
-    reads(9, matrix(either(2, 5, 4), either(2, 4, 5), 10, OWN)),
-    writes(12, matrix(Argument(3), Argument(4), 13, OWN)),
-];
+const GEMM: &[Access] = &products(
+    Operand(7, 8, OWN, NONE),
+    Operand(9, 10, OWN, NONE),
+    Operand(12, 13, OWN, NONE),
+    ONE,
+);
 
 /// handle, transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc, compute type, algorithm
 const GEMM_EX: &[Access] = GEMM_TYPES;
 
 /// handle, transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc
-const GEMM_TYPES: &[Access] = &[
-    reads(
-        7,
-        matrix(either(1, 3, 5), either(1, 5, 3), 9, Element::Type(8)),
-    ),
-    reads(
-        10,
-        matrix(either(2, 5, 4), either(2, 4, 5), 12, Element::Type(11)),
-    ),
-    writes(14, matrix(Argument(3), Argument(4), 16, Element::Type(15))),
-];
+const GEMM_TYPES: &[Access] = &products(
+    Operand(7, 9, Element::Type(8), NONE),
+    Operand(10, 12, Element::Type(11), NONE),
+    Operand(14, 16, Element::Type(15), NONE),
+    ONE,
+);
 
 /// handle, transa, transb, m, n, k, alpha, A, lda, stride, B, ldb, stride, beta, C, ldc, stride, count
-const STRIDED: &[Access] = &[
-    reads(
-        7,
-        matrices(
-            either(1, 3, 5),
-            either(1, 5, 3),
-            8,
-            OWN,
-            [Argument(17), Argument(9)],
-        ),
-    ),
-    reads(
-        10,
-        matrices(
-            either(2, 5, 4),
-            either(2, 4, 5),
-            11,
-            OWN,
-            [Argument(17), Argument(12)],
-        ),
-    ),
-    writes(
-        14,
-        matrices(
-            Argument(3),
-            Argument(4),
-            15,
-            OWN,
-            [Argument(17), Argument(16)],
-        ),
-    ),
-];
+const STRIDED: &[Access] = &products(
+    Operand(7, 8, OWN, Argument(9)),
+    Operand(10, 11, OWN, Argument(12)),
+    Operand(14, 15, OWN, Argument(16)),
+    Argument(17),
+);
 
 /// handle, transa, transb, m, n, k, alpha, A, type, lda, stride, B, type, ldb, stride, beta, C, type, ldc, stride, count
-const STRIDED_EX: &[Access] = &[
-    reads(
-        7,
-        matrices(
-            either(1, 3, 5),
-            either(1, 5, 3),
-            9,
-            Element::Type(8),
-            [Argument(20), Argument(10)],
-        ),
-    ),
-    reads(
-        11,
-        matrices(
-            either(2, 5, 4),
-            either(2, 4, 5),
-            13,
-            Element::Type(12),
-            [Argument(20), Argument(14)],
-        ),
-    ),
-    writes(
-        16,
-        matrices(
-            Argument(3),
-            Argument(4),
-            18,
-            Element::Type(17),
-            [Argument(20), Argument(19)],
-        ),
-    ),
-];
+const STRIDED_EX: &[Access] = &products(
+    Operand(7, 9, Element::Type(8), Argument(10)),
+    Operand(11, 13, Element::Type(12), Argument(14)),
+    Operand(16, 18, Element::Type(17), Argument(19)),
+    Argument(20),
+);
 
 /// handle, n, alpha, x, incx, y, incy
-const AXPY: &[Access] = &[reads(3, vector(1, 4, OWN)), writes(5, vector(1, 6, OWN))];
+const AXPY: &[Access] = &[reads(3, vector(1, 4)), writes(5, vector(1, 6))];
 
 /// handle, n, x, incx, y, incy
-const COPY: &[Access] = &[reads(2, vector(1, 3, OWN)), writes(4, vector(1, 5, OWN))];
+const COPY: &[Access] = &[reads(2, vector(1, 3)), writes(4, vector(1, 5))];
 
-/// plan, input, output. The plan knows how long they are.
+/// plan, input, output, whose lengths only the plan has
 const TRANSFORM: &[Access] = &[reads(1, Shape::Allocation), writes(2, Shape::Allocation)];
 
-/// The same; the input is overwritten.
+/// plan, input, which is overwritten, output
 const BACK_TO_REAL: &[Access] = &[writes(1, Shape::Allocation), writes(2, Shape::Allocation)];
 
 /// handle, workspace, bytes
@@ -164,7 +119,7 @@ const WORKSPACE: &[Access] = &[Access::Lends(1, Shape::Bytes(2))];
 /// plan, work area
 const WORK_AREA: &[Access] = &[Access::Lends(1, Shape::Allocation)];
 
-/// Passes the table to a macro: families with the type of their sizes, then functions with the bytes of an element.
+/// Passes the table to a macro: each family with the type of its sizes, and its functions with the size of an element in bytes.
 #[macro_export]
 macro_rules! known_calls {
     ($macro:ident) => {

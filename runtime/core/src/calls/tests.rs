@@ -1,8 +1,8 @@
-//! What calls touch, against numbers derived by hand.
+//! The accesses of calls, compared with numbers that were derived by hand.
 
 use super::*;
 
-/// A call of `name`: what it reads and writes, as address, bytes, rows and their pitch, planes and their pitch.
+/// Returns what a call of `name` reads and writes: address, bytes, rows and their pitch, planes and their pitch.
 fn touched(name: &str, arguments: &[usize]) -> (Vec<[u64; 6]>, Vec<[u64; 6]>) {
     let function = function(name).unwrap();
     let (call, _) = function.known(arguments, |_| None).unwrap();
@@ -61,7 +61,7 @@ fn strided_products_and_mixed_types() {
 }
 
 #[test]
-fn vectors_may_go_backwards() {
+fn vectors_may_be_read_backwards() {
     let back = -2i64 as usize;
     let (reads, writes) = touched("cublasDaxpy_v2", &[1, 9, 2, 1000, 1, 2000, back]);
     assert_eq!(reads, [[1000, 8, 9, 8, 1, 0]]);
@@ -72,7 +72,7 @@ fn vectors_may_go_backwards() {
 }
 
 #[test]
-fn what_no_argument_tells_is_not_known() {
+fn calls_with_undetermined_accesses_are_unknown() {
     let function = function("cublasGemmEx").unwrap();
     let mut arguments = [1; 19];
     assert!(function.known(&arguments, |_| None).is_some());

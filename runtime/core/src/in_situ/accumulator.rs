@@ -1,4 +1,4 @@
-//! Aggregates the accesses of a launch. Each worker has its own accumulator.
+//! Aggregates the accesses of a launch, with one accumulator for each worker.
 
 use super::entry::{Entry, Local, Source, Who};
 use super::page::{PAGE_BYTES, Page, WORD_BYTES, words};
@@ -12,10 +12,10 @@ use superstep_trace::{
 };
 
 const CACHED_PAGES: usize = 64;
-/// Number of parts to write before the launch ends.
+/// Number of parts that are written before the launch ends.
 const MANY_PARTS: usize = 1 << 16;
 
-/// Takes access groups, all of one CTA before the next one's.
+/// Takes access groups: all of a CTA before those of the next one.
 pub struct Accumulator {
     pages: PageCache,
     sums: LaunchSums,
@@ -25,7 +25,7 @@ pub struct Accumulator {
     sources: Sources,
 }
 
-/// The part of a thread's access in one page.
+/// The part of a thread's access that is in one page.
 #[derive(Clone, Copy)]
 struct Piece {
     thread: u32,
@@ -116,7 +116,7 @@ impl Accumulator {
             .leave_block(running.launch, block, &mut self.received);
     }
 
-    /// Takes the parts so far if they need too much memory.
+    /// Takes the parts so far if they take too much memory.
     pub fn take_many_parts(&mut self) -> Option<Parts> {
         (self.received.len() >= MANY_PARTS).then(|| Parts {
             received: std::mem::take(&mut self.received),
@@ -135,7 +135,7 @@ impl Accumulator {
     }
 }
 
-/// Cuts an access at the borders of pages.
+/// Splits an access at page boundaries.
 #[inline]
 fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> {
     let last = address.saturating_add(u64::from(width));
@@ -190,7 +190,7 @@ impl Access<'_> {
         }
         match entry.source(self.who) {
             Source::Host => self.loaded.input += count,
-            Source::Nobody => self.loaded.uninitialised += count,
+            Source::Unwritten => self.loaded.uninitialised += count,
             Source::Unknown => self.loaded.unknown += count,
             Source::Launch {
                 launch,
@@ -255,7 +255,7 @@ struct SourceLaunch {
 
 #[derive(Default)]
 struct Sources {
-    /// The last one, which mostly recurs.
+    /// The last one, which usually recurs.
     last: SourceLaunch,
     others: FxHashMap<u32, SourceLaunch>,
 }

@@ -1,6 +1,6 @@
 //! An entry of shadow memory, and the rules of `docs/capture/in-situ.md` for loads and stores.
 
-/// Bits of a launch's number; those from 2^25 on are special values.
+/// Bits of a launch's number. Numbers from 2^25 on are special values.
 pub const LAUNCH_BITS: u32 = 26;
 pub const CTA_BITS: u32 = 27;
 pub const THREAD_BITS: u32 = 10;
@@ -8,8 +8,8 @@ pub const THREAD_BITS: u32 = 10;
 const LAUNCH_SHIFT: u32 = 38;
 const CTA_SHIFT: u32 = 11;
 const CTA_MASK: u64 = (1 << CTA_BITS) - 1;
-const NOBODY_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
-/// `before` of a word whose bytes have entries of their own.
+const UNWRITTEN_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
+/// `before` of a word whose bytes have separate entries.
 const SPLIT: u64 = !1;
 
 // Bits of `before`.
@@ -19,12 +19,12 @@ const READ_BEFORE_SHIFT: u32 = 6;
 const READ_NOW_SHIFT: u32 = 2;
 const SEVERAL_NOW: u64 = 1 << 1;
 const SEVERAL_THREADS: u64 = 1;
-/// Those about `now`.
+/// The bits that describe `now`.
 const OF_NOW: u64 = 0x3f;
 
 const PLAIN: u64 = 1 << 10;
 
-/// A thread of a CTA of a launch, encoded as in `now`.
+/// A thread of a launch, encoded as in `now`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who(pub u64);
 
@@ -43,17 +43,17 @@ impl Who {
     }
 }
 
-/// Last writer of bytes before a launch.
+/// The last writer of bytes before a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Host,
-    Nobody,
+    Unwritten,
     Unknown,
     Launch {
         launch: u32,
         /// The first writer.
         cta: u32,
-        /// Whether there were others.
+        /// Whether other CTAs wrote as well.
         several: bool,
     },
 }
@@ -76,7 +76,7 @@ pub struct Entry {
 
 impl Entry {
     pub const HOST: Entry = Entry::of_bytes(0);
-    pub const NOBODY: Entry = Entry::of_bytes(0xff);
+    pub const UNWRITTEN: Entry = Entry::of_bytes(0xff);
     pub const UNKNOWN: Entry = Entry::of_bytes(0xee);
 
     const fn of_bytes(byte: u8) -> Self {
@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// Place of the entries of its bytes, if it is split.
+    /// The index of its bytes' entries, if it is split.
     pub const fn split_place(self) -> Option<usize> {
         if self.before == SPLIT {
             Some(self.now as usize)
@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// Whether `now` names a writer.
+    /// Returns whether `now` names a writer.
     const fn has_now(self) -> bool {
         self.now != 0 && self.now & SPECIAL == 0
     }
@@ -112,7 +112,7 @@ impl Entry {
         self.has_now() && self.now >> LAUNCH_SHIFT == launch
     }
 
-    /// The last writer before the launch of `who`, as in `before`, without the bits about `now`.
+    /// Returns the last writer before the launch of `who`, as in `before` without the bits that describe `now`.
     pub const fn past(self, who: Who) -> u64 {
         if !self.has_now() || self.is_of(who.launch()) {
             return self.before & !OF_NOW;
@@ -126,7 +126,7 @@ impl Entry {
         let past = self.past(who);
         match past >> LAUNCH_SHIFT {
             0 => Source::Host,
-            NOBODY_LAUNCH => Source::Nobody,
+            UNWRITTEN_LAUNCH => Source::Unwritten,
             _ if past & SPECIAL != 0 => Source::Unknown,
             launch => Source::Launch {
                 launch: launch as u32,
@@ -177,12 +177,12 @@ impl Entry {
         }
     }
 
-    /// Whether several CTAs wrote it in the launch of `who`.
+    /// Returns whether multiple CTAs wrote it in the launch of `who`.
     pub const fn has_several_writers(self, who: Who) -> bool {
         self.is_of(who.launch()) && self.before & SEVERAL_NOW != 0
     }
 
-    /// Whether one of several writers made a plain store.
+    /// Returns whether one of multiple writers made a plain store.
     pub const fn is_racing(self, who: Who) -> bool {
         self.has_several_writers(who) && self.now & PLAIN != 0
     }

@@ -1,4 +1,4 @@
-//! The kernel of each launch, for concurrent readers.
+//! The kernels of all launches, for concurrent readers.
 
 use super::MOST_LAUNCHES;
 use parking_lot::Mutex;
@@ -10,7 +10,7 @@ const CHUNK: usize = 1 << 14;
 
 pub struct Kernels {
     numbers: Mutex<FxHashMap<String, u32>>,
-    /// Kernel by launch, in chunks made on demand.
+    /// The kernel of each launch, in chunks that are made on demand.
     of_launches: Box<[OnceLock<Box<[AtomicU32]>>]>,
 }
 
@@ -35,7 +35,7 @@ impl Kernels {
         number
     }
 
-    /// Ignores launches whose number is too large.
+    /// Sets the kernel of a launch; ignores launches whose number is too large.
     pub fn set(&self, launch: u32, kernel: u32) {
         if let Some(chunk) = self.of_launches.get(launch as usize / CHUNK) {
             let chunk =

@@ -1,5 +1,5 @@
-//! Aggregates accesses while kernels run, by the rules of `docs/capture/in-situ.md`, with the last writer of each byte.
-//! This is the implementation on the host; the one for a GPU is in `runtime/cuda`.
+//! Aggregates accesses while kernels run, by the rules of `docs/capture/in-situ.md`, from the last writer of each byte.
+//! This is the host's implementation; that for a GPU is in `runtime/cuda`.
 
 mod accumulator;
 pub mod entry;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received};
 
-/// The launch, its CTAs or its threads exceed the numbers of an entry.
+/// The launch, its CTAs or its threads exceed the numbers that an entry can hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to add up launch {number} of the program, with {ctas} CTAs of {threads} threads: in situ, a program has at most {most_launches} launches of 2^27 CTAs of 1024 threads; record a trace of it",
@@ -43,7 +43,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// `number`: its position among all launches, from 0.
+    /// Begins launch `number`, counted from 0 over all streams.
     fn new(number: u32, kernel: u32, launch: &Launch, blocks: CtaBlocks) -> Result<Self, TooMany> {
         let (ctas, threads) = (launch.ctas(), launch.threads_per_cta());
         let fits = number < MOST_LAUNCHES
@@ -66,7 +66,7 @@ impl Running {
         })
     }
 
-    /// Takes the aggregates of all accumulators; to be called once.
+    /// Takes the aggregates of all accumulators. To be called once.
     pub fn found(&self) -> (LaunchSums, Parts) {
         let parts = Parts {
             received: std::mem::take(&mut self.received.lock()),

@@ -6,7 +6,7 @@ pub const PAGE_BYTES: u64 = 1 << 14;
 pub const WORD_BYTES: u64 = 4;
 const ALL_BYTES: u8 = 0xf;
 
-/// Entries of words, and of the bytes of words that were written in parts.
+/// Entries of words, and of the bytes of words that were partly written.
 pub struct Page {
     words: Box<[Entry]>,
     bytes: Vec<[Entry; 4]>,
@@ -15,7 +15,7 @@ pub struct Page {
 impl Page {
     pub fn new() -> Self {
         Page {
-            words: vec![Entry::NOBODY; (PAGE_BYTES / WORD_BYTES) as usize].into(),
+            words: vec![Entry::UNWRITTEN; (PAGE_BYTES / WORD_BYTES) as usize].into(),
             bytes: Vec::new(),
         }
     }
@@ -26,7 +26,7 @@ impl Page {
         }
     }
 
-    /// Passes the entry of a word to `visit`, or those of its bytes if it is split, each with a mask of its bytes.
+    /// Passes a word's entry to `visit`, or those of its bytes if it is split, each with a mask of its bytes.
     #[inline]
     pub fn each(&mut self, word: usize, bytes: u8, mut visit: impl FnMut(&mut Entry, u8)) {
         let entry = &mut self.words[word];
@@ -40,7 +40,7 @@ impl Page {
         }
     }
 
-    /// Splits the word first if `bytes` are not all of it.
+    /// As [`each`](Self::each), but first splits the word if `bytes` is only a part of it.
     #[inline]
     pub fn each_apart(&mut self, word: usize, bytes: u8, visit: impl FnMut(&mut Entry, u8)) {
         let entry = self.words[word];
@@ -52,12 +52,12 @@ impl Page {
     }
 }
 
-/// The words of a range of a page, with masks of their bytes.
+/// Iterates over the words of a range of a page, with masks of their bytes.
 pub fn words(start: u64, end: u64) -> impl Iterator<Item = (usize, u8)> {
     (start / WORD_BYTES..end.div_ceil(WORD_BYTES)).map(move |word| {
         let first = start.saturating_sub(word * WORD_BYTES);
-        let behind = (end - word * WORD_BYTES).min(WORD_BYTES);
-        let bytes = ALL_BYTES >> (WORD_BYTES - behind) & ALL_BYTES << first;
+        let past = (end - word * WORD_BYTES).min(WORD_BYTES);
+        let bytes = ALL_BYTES >> (WORD_BYTES - past) & ALL_BYTES << first;
         (word as usize, bytes)
     })
 }

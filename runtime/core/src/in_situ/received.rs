@@ -16,25 +16,25 @@ struct Amount {
 /// A load: address, width and source.
 type Read = (u64, u32, From);
 
-/// Mark of a word whose read as a whole is counted, which keeps most reads out of `reads`.
+/// Mark of a word that was counted as read whole, which keeps most reads out of `reads`.
 const WHOLE: u8 = 0x10;
 
 /// Counts each byte once, and each pair of address and width once for each source.
 #[derive(Default)]
 pub struct Receiver {
-    /// Mask of bytes by word address, with [`WHOLE`].
+    /// Masks of bytes by word address, with [`WHOLE`].
     bytes: FxHashMap<u64, u8>,
     reads: FxHashSet<Read>,
-    /// The last read, which other lanes of the warp mostly repeat.
+    /// The last read, which other lanes of the warp usually repeat.
     last: Option<Read>,
     /// Its last word and bytes.
     last_part: (u64, u8),
-    /// Amounts of the CTA's block so far, by the first CTA of the source's block.
+    /// What the CTA's block has received so far, by the first CTA of the source's block.
     from: FxHashMap<From, Amount>,
 }
 
 impl Receiver {
-    /// Adds bytes of a word. `load`: address and width of their load, if it counts.
+    /// Adds bytes of a word. `load` has the address and width of their load if that counts.
     #[inline]
     pub fn add(
         &mut self,
@@ -68,15 +68,14 @@ impl Receiver {
         }
     }
 
-    /// Forgets the CTA's reads: another CTA counts them anew.
+    /// Forgets the CTA's reads, as another CTA's count anew.
     pub fn leave_cta(&mut self) {
         self.bytes.clear();
         self.reads.clear();
         self.last = None;
     }
 
-    /// Moves the amounts of the block with the first CTA `cta` of launch `launch` to `all`. Launches are numbered from 1 here,
-    /// and from 0 in `all`.
+    /// Moves the amounts of the block that begins with `cta` in `launch` to `all`, where launches are numbered from 0 and not from 1.
     pub fn leave_block(&mut self, launch: u32, cta: u32, all: &mut Vec<Received>) {
         let parts = self.from.drain();
         all.extend(parts.map(|((source_launch, source_cta), amount)| Received {

@@ -1,4 +1,4 @@
-//! Shadow memory, and its changes by the host.
+//! Shadow memory, and how the host changes it.
 
 use super::entry::Entry;
 use super::kernels::Kernels;
@@ -21,11 +21,11 @@ pub struct Shadow {
 
 #[derive(Default)]
 struct Memory {
-    /// By page number; made at the first access of a launch.
+    /// Pages by number, each made when a launch first accesses it.
     pages: FxHashMap<u64, Arc<Mutex<Page>>>,
-    /// The content of pages that are not made.
+    /// The content of pages that do not exist yet.
     untraced: Untraced,
-    /// Allocations: first byte → one past the last.
+    /// Live allocations: first byte → one past the last.
     live: BTreeMap<u64, u64>,
 }
 
@@ -50,28 +50,16 @@ impl Shadow {
             | AllocationKind::Pinned
             | AllocationKind::Imported
             | AllocationKind::Symbol { .. } => Entry::HOST,
-            AllocationKind::Device | AllocationKind::Array => Entry::NOBODY,
+            AllocationKind::Device | AllocationKind::Array => Entry::UNWRITTEN,
         };
         memory.set(address, end, entry);
-    }
-
-    pub fn forget(&self, address: u64, bytes: u64) {
-        self.set(address, bytes, Entry::NOBODY);
     }
 
     pub fn free(&self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         let memory = &mut *self.memory.write();
         memory.remove_live(address, end);
-        memory.set(address, end, Entry::NOBODY);
-    }
-
-    pub fn host_wrote(&self, address: u64, bytes: u64) {
-        self.set(address, bytes, Entry::HOST);
-    }
-
-    pub fn unknown_wrote(&self, address: u64, bytes: u64) {
-        self.set(address, bytes, Entry::UNKNOWN);
+        memory.set(address, end, Entry::UNWRITTEN);
     }
 
     pub fn unknown_wrote_all(&self) {
@@ -81,12 +69,13 @@ impl Shadow {
         }
     }
 
-    fn set(&self, address: u64, bytes: u64, entry: Entry) {
+    /// Notes the writer of a range.
+    pub fn set(&self, address: u64, bytes: u64, entry: Entry) {
         let end = address.saturating_add(bytes);
         self.memory.write().set(address, end, entry);
     }
 
-    /// Begins a launch; `number` is its position among all of the program's launches, from 0.
+    /// Begins launch `number`, counted from 0 over all streams.
     pub fn begin(&self, number: u32, launch: &Launch) -> Result<Running, TooMany> {
         let kernel = self.kernels.number(&launch.kernel);
         let running = Running::new(number, kernel, launch, self.blocks)?;
@@ -120,7 +109,7 @@ impl Memory {
         }
         self.untraced.set(start, end, entry);
         let (first, last) = (start / PAGE_BYTES, (end - 1) / PAGE_BYTES);
-        // Drops pages that are covered wholly.
+        // Drops pages that are covered completely.
         if last - first > self.pages.len() as u64 {
             self.pages
                 .retain(|number, _| *number <= first || *number >= last);
@@ -140,6 +129,6 @@ impl Memory {
 
     fn remove_live(&mut self, start: u64, end: u64) {
         self.live
-            .retain(|&at, &mut behind| behind <= start || at >= end);
+            .retain(|&at, &mut past| past <= start || at >= end);
     }
 }

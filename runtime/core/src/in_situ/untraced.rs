@@ -1,9 +1,9 @@
-//! Writers of memory that no traced launch has touched since.
+//! The writers of memory that no traced launch has touched since.
 
 use super::entry::Entry;
 use std::collections::BTreeMap;
 
-/// Disjoint ranges; nothing has written outside of them.
+/// Disjoint ranges, outside of which nothing was written.
 #[derive(Default)]
 pub struct Untraced {
     /// First byte → one past the last, and the entry of each byte.
@@ -19,31 +19,31 @@ impl Untraced {
         // Joins adjacent ranges of equal entries, so that many small copies do not become many ranges.
         let from = start.saturating_sub(1);
         let below = self.ranges.range(..=end).rev();
-        let met = below.take_while(|(_, (behind, _))| *behind > from);
+        let met = below.take_while(|(_, (past, _))| *past > from);
         let met: Vec<_> = met.map(|(&at, &range)| (at, range)).collect();
-        for (at, (behind, old)) in met {
+        for (at, (past, old)) in met {
             self.ranges.remove(&at);
             if old == entry {
-                (first, last) = (first.min(at), last.max(behind));
+                (first, last) = (first.min(at), last.max(past));
                 continue;
             }
             if at < start {
-                self.ranges.insert(at, (behind.min(start), old));
+                self.ranges.insert(at, (past.min(start), old));
             }
-            if behind > end {
-                self.ranges.insert(at.max(end), (behind, old));
+            if past > end {
+                self.ranges.insert(at.max(end), (past, old));
             }
         }
-        if entry != Entry::NOBODY {
+        if entry != Entry::UNWRITTEN {
             self.ranges.insert(first, (last, entry));
         }
     }
 
-    /// The written parts of `start..end`, from the highest down.
+    /// Returns the written parts of `start..end`, the highest first.
     pub fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Entry)> + '_ {
         let below = self.ranges.range(..end).rev();
-        (below.take_while(move |(_, (behind, _))| *behind > start))
-            .map(move |(&at, &(behind, entry))| (at.max(start), behind.min(end), entry))
+        (below.take_while(move |(_, (past, _))| *past > start))
+            .map(move |(&at, &(past, entry))| (at.max(start), past.min(end), entry))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Numbers that look random, the same each time.
+/// Returns reproducible numbers that look random.
 struct Numbers(u64);
 
 impl Numbers {

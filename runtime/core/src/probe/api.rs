@@ -1,5 +1,4 @@
-//! The program's interface to its probe: observe results of launches, set parameters, switch the probe on and off.
-//! The C interface is `probes/include/superstep/runtime.h`.
+//! The program's interface to its probe (`probes/include/superstep/runtime.h`): results of launches, parameters, and a switch.
 
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -42,7 +41,7 @@ struct Observer {
     user: *mut c_void,
 }
 
-// SAFETY: the pointer is only handed back to those who gave it, on whatever thread launches, as the header says.
+// SAFETY: the pointer is only passed to the observer's own functions, on whichever thread launches, as the header says.
 unsafe impl Send for Observer {}
 
 static OBSERVERS: Mutex<Vec<Observer>> = Mutex::new(Vec::new());
@@ -61,13 +60,13 @@ pub(crate) fn is_observed() -> bool {
     !OBSERVERS.lock().is_empty()
 }
 
-/// `superstep_has_probe`: 1 in a program that was built with a probe, else 0.
+/// `superstep_has_probe`: returns 1 in a program that was built with a probe, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn superstep_has_probe() -> c_int {
     c_int::from(PROBED.load(Ordering::Relaxed))
 }
 
-/// `superstep_switch`: whether launches from now on have the probe.
+/// `superstep_switch`: sets whether later launches have the probe.
 #[unsafe(no_mangle)]
 pub extern "C" fn superstep_switch(on: c_int) {
     ON.store(on != 0, Ordering::Relaxed);
@@ -87,10 +86,10 @@ pub extern "C" fn superstep_observe(
     });
 }
 
-/// `superstep_total`: a field over all places and units of a launch, or 0 when there is no such field.
+/// `superstep_total`: returns the sum of a field over all places and units of a launch, or 0 if there is no such field.
 ///
 /// # Safety
-/// `launch` is what an observer was given, and `field` ends with 0; either may be null.
+/// `launch` was passed to an observer, and `field` ends with 0; either may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *const c_char) -> u64 {
     // SAFETY: the handler passes the launch that it was called with, or null.
@@ -102,7 +101,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
         return 0;
     }
     let fields = launch.fields as usize;
-    // SAFETY: the view was made by `seen` with this many names and values, which live as long as the call of the observer.
+    // SAFETY: `seen` made the view with this many names and values, which outlive the call of the observer.
     let (names, values, wanted) = unsafe {
         (
             std::slice::from_raw_parts(launch.field_names, fields),
@@ -121,7 +120,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     })
 }
 
-/// Calls the observers before a launch: they may change the parameters, and each may switch the probe off.
+/// Calls the observers before a launch. They may change the parameters, and each may switch the probe off.
 pub(crate) fn ask(
     probe: &DefinedProbe,
     launch: &Launch,

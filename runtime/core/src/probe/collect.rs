@@ -1,4 +1,4 @@
-//! Results of a probe, by launch.
+//! The results of a probe, by launch.
 
 use super::{KeptThreads, Layout};
 use crate::Identity;
@@ -15,25 +15,25 @@ pub struct Collector {
     writer: Mutex<Option<ProbeWriter>>,
 }
 
-/// Results of a launch, with complements undone and copies combined.
+/// The results of a launch, with complements undone and copies combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// By unit, place and field; of a probe per thread, one unit with all threads' values as one.
+    /// Values by unit, place and field. A probe per thread has one unit, which combines the values of all threads.
     pub values: Vec<u64>,
-    /// Of a probe per thread: the four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field.
+    /// The four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field, for a probe per thread.
     pub statistics: Option<Vec<u64>>,
-    /// Every thread's fields by place, field and thread, if kept.
+    /// The fields of every thread by place, field and thread, if kept.
     pub threads: Option<Vec<u64>>,
-    /// The places in `threads`; all without a list.
+    /// The places in `threads`; `None` if it has all.
     pub thread_slots: Option<Vec<u32>>,
-    /// Threads, CTAs, or 1.
+    /// Number of threads or CTAs, or 1.
     pub units: u64,
     pub tables: Vec<u64>,
 }
 
 impl Found {
-    /// Reads the memory of a launch. `fields` has words of [`Layout::word_bytes`] in the machine's order, `tables` all copies of the
-    /// tables; `keep` selects the fields to keep by thread.
+    /// Reads the memory of a launch. `fields` has little-endian words of [`Layout::word_bytes`], `tables` all copies of the tables;
+    /// `keep` selects the places whose fields are kept by thread.
     pub fn of(
         probe: &DefinedProbe,
         layout: &Layout,
@@ -61,25 +61,19 @@ impl Found {
                 found.values = rows.iter().copied().step_by(4).collect();
                 found.statistics = Some(rows);
                 found.thread_slots = layout.kept_slots(keep, launch);
+                let all = || (layout.first_slot..layout.first_slot + layout.slots).collect();
                 let kept = match &found.thread_slots {
-                    None if *keep == KeptThreads::None => None,
-                    None => Some((0..row).collect::<Vec<_>>()),
-                    Some(slots) => {
-                        let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
-                        let fields = specs.len();
-                        Some(
-                            first
-                                .flat_map(|at| at * fields..(at + 1) * fields)
-                                .collect(),
-                        )
-                    }
+                    None => (*keep != KeptThreads::None).then(all),
+                    slots => slots.clone(),
                 };
-                found.threads = kept.map(|rows| {
-                    let rows = rows.into_iter().flat_map(|row| {
+                found.threads = kept.map(|slots| {
+                    let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
+                    let rows = first.flat_map(|at| at * specs.len()..(at + 1) * specs.len());
+                    let shown = rows.flat_map(|row| {
                         let field = &specs[row % specs.len()];
                         stored.row(row, units).map(|word| field.shown(word))
                     });
-                    rows.collect()
+                    shown.collect()
                 });
             }
             Per::Cta => {

@@ -1,4 +1,4 @@
-//! Memory layout of the fields and tables of a launch.
+//! The memory layout of a launch's fields and tables.
 
 use std::collections::BTreeMap;
 use superstep_abi::{KeepThreads, VariableError, variable};
@@ -23,7 +23,7 @@ pub struct ProbeContext {
     pub table_words: u64,
     pub parameters: u64,
     pub launch: u64,
-    /// The slot that word 0 belongs to.
+    /// The slot of word 0.
     pub first_slot: u32,
     pub replicas: u32,
 }
@@ -74,18 +74,18 @@ pub struct Layout {
     pub first_slot: u32,
     pub slots: u32,
     pub fields: u32,
-    /// Threads, CTAs, or copies of a launch's fields.
+    /// Number of threads, CTAs, or copies of the launch's fields.
     pub units: u64,
-    /// Bytes of a word of the fields: 4 where each thread has its own fields of 32 bits, else 8.
+    /// Bytes of a field's word: 4 if each thread has its own fields of 32 bits, else 8.
     pub word_bytes: u64,
     /// Words of one copy of the tables.
     pub table_words: u64,
-    /// Copies of the tables, and of the fields of a launch.
+    /// Number of copies of the tables, and of the fields of a probe per launch.
     pub replicas: u32,
 }
 
 impl Layout {
-    /// The layout of a launch; `replicas` is the number of SMs or workers. `None` if the kernel reaches no place of the probe.
+    /// Returns the layout of a launch, or `None` if the kernel reaches no place of the probe. `replicas` is the number of SMs or workers.
     pub fn of(
         probe: &DefinedProbe,
         kernel: &str,
@@ -127,7 +127,7 @@ impl Layout {
         Ok(Some(layout))
     }
 
-    /// The places of `keep` that the kernel can reach; `None` unless `keep` lists places.
+    /// Returns the places of `keep` that the kernel can reach, or `None` unless `keep` lists places.
     pub(super) fn kept_slots(&self, keep: &KeptThreads, launch: &Launch) -> Option<Vec<u32>> {
         let KeptThreads::At(places) = keep else {
             return None;
@@ -150,8 +150,7 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
-    /// Words from one copy of the tables to the next: not a power of two, so that equal words of all copies are in different parts of
-    /// a GPU's second-level cache.
+    /// Words from one copy of the tables to the next. Not a power of two, to spread a word's copies over a GPU's second-level cache.
     pub fn table_stride(&self) -> u64 {
         match self.table_words {
             0 => 0,

@@ -1,4 +1,4 @@
-//! Common part of both runtimes for user-defined probes: memory layout, results, and the program's interface.
+//! User-defined probes in both runtimes: memory layout, results, and the program's interface.
 
 pub(crate) mod api;
 mod collect;

@@ -10,7 +10,7 @@ fn arguments_may_be_empty_and_many() {
 }
 
 #[test]
-fn a_process_has_a_place_of_its_own() {
+fn each_process_has_its_own_paths() {
     let id = std::process::id();
     let mpi = Identity::new(|name| match name {
         "PMI_RANK" => Some("3".into()),

@@ -53,7 +53,7 @@ fn modules_are_found_again() {
 }
 
 #[test]
-fn an_index_is_given_once() {
+fn an_index_belongs_to_one_module() {
     let registry = Registry::default();
     registry.register(table(0, "a", Probe::Trace)).unwrap();
     let error = registry

@@ -1,11 +1,11 @@
-//! The program's line that calls the runtime.
+//! The line of the program that called the runtime.
 
 use superstep_trace::SourcePlace;
 
-/// Most frames to search: ours, inline functions of CUDA's headers, and the program's.
+/// Most frames to search: ours, those of inline functions in CUDA's headers, and the program's.
 const CALLS: usize = 24;
 
-/// The innermost frame of the program's code on this thread's stack, by its line tables, preferably outside of headers.
+/// Returns the innermost frame of the program's own code on this thread's stack, preferably one outside of headers.
 pub(super) fn place() -> Option<SourcePlace> {
     let (mut found, mut in_header, mut calls) = (None, None, 0);
     backtrace::trace(|frame| {
@@ -34,13 +34,13 @@ pub(super) fn place() -> Option<SourcePlace> {
     found.or(in_header)
 }
 
-/// Whether a source file is a header, which often has helpers that allocate for others.
+/// Returns whether a source file is a header. Headers often have helpers that allocate for others.
 fn is_header(file: &str) -> bool {
     let extension = file.rsplit('.').next().unwrap_or(file);
     ["h", "hh", "hpp", "hxx", "cuh", "inl"].contains(&extension)
 }
 
-/// Whether a source file is neither Rust (the runtime), nor one of CUDA's headers with inline functions, nor start-up code of the C library.
+/// Returns whether a source file is not the runtime's (Rust), a header of CUDA's with inline functions, or the C library's start-up code.
 fn is_of_the_program(file: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "cuda_runtime.h",

@@ -1,4 +1,4 @@
-//! The session's capture: opened by the first event, closed by the first failure.
+//! The session's capture, which the first event opens and the first failure closes.
 
 use super::{CaptureState, Session, State};
 use crate::{RuntimeError, process};
@@ -23,8 +23,7 @@ impl Session {
         self.with_capture(state, |capture| capture.event(event));
     }
 
-    /// Runs `write` on the capture, after opening it and adding new modules, and ends it again if it was ended. A failure
-    /// closes the capture and becomes a fault.
+    /// Opens the capture if needed, adds new modules, runs `write`, and ends it again if it had ended. A failure closes it with a fault.
     pub(super) fn with_capture<T>(
         &self,
         state: &mut State,
@@ -62,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Whether this is a forked process without launches, which leaves nothing.
+    /// Returns whether this is a forked process without launches, which writes nothing.
     pub(super) fn is_idle_fork(&self) -> bool {
         self.identity.is_fork()
             && !self.has_faults()
@@ -76,7 +75,7 @@ impl Session {
         if let CaptureState::Open(capture) =
             std::mem::replace(&mut state.capture, CaptureState::Closed)
         {
-            // It may stay.
+            // A capture that cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(capture.folder());
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use superstep_trace::{Journal, Process, Summary, TraceError};
 
 impl Session {
-    /// Writes to the journal, which is opened first, or gives it up after an error. Fit for fault handlers.
+    /// Writes to the journal, which it opens if needed, and closes after an error. May be called by fault handlers.
     pub(super) fn note(&self, make: impl FnOnce(&mut Journal) -> Result<(), TraceError>) {
         let Some(mut state) = self.journal.try_lock_for(FAULT_PATIENCE) else {
             return;
@@ -37,7 +37,7 @@ impl Session {
             action: "remove the journal",
         })?;
         if let JournalState::Open(journal) = std::mem::replace(&mut *state, JournalState::Closed) {
-            // It may stay: the harness ignores processes without launches.
+            // One that cannot be removed does no harm: the harness ignores processes without launches.
             let _ = journal.remove();
         }
         Ok(())
@@ -54,7 +54,7 @@ impl Session {
         Some(Journal::create(self.identity.path(place), summary))
     }
 
-    /// Gives this process its own name, before it writes anything.
+    /// Gives this process a unique name, before it writes anything.
     pub(super) fn settle(&self) {
         let leaves = |process: &Process| -> Vec<PathBuf> {
             let of = |path: &Option<PathBuf>| path_of(path.as_deref()?, process);

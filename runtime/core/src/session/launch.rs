@@ -1,4 +1,4 @@
-//! Beginnings of launches: their numbers, and how much of each is recorded.
+//! Begins launches: numbers them, and decides how much of each is recorded.
 
 use super::{ActiveLaunch, Geometry, Session, State};
 use std::cell::Cell;
@@ -10,7 +10,7 @@ thread_local! {
 
 impl Session {
     /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture. `parent` is the sequence number of
-    /// the launch whose kernel made it, if the host did not.
+    /// the launch whose kernel requested it, unless the host did.
     pub fn launch_begin(
         &self,
         stream: StreamId,
@@ -33,7 +33,7 @@ impl Session {
         self.begin(stream, kernel, geometry, None, |_| recorded)
     }
 
-    /// How much is recorded of the launches of a kernel in CUDA graphs.
+    /// Returns how much of a kernel's launches in CUDA graphs is recorded.
     pub fn recorded_in_graphs(&self, kernel: &str) -> Recorded {
         let selection = &self.config.selection;
         selection.of_any_launch(kernel, || self.display_name(kernel))

@@ -1,6 +1,7 @@
-//! Allocations, copies and fills by the host.
+//! The host's allocations, copies and fills.
 
 use super::{AllocatedBy, CaptureState, Live, Session, caller};
+use crate::in_situ::entry::Entry;
 use superstep_trace::{
     AllocationId, AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, StreamId,
 };
@@ -36,7 +37,7 @@ impl Session {
             place,
             device: device.unsigned_abs(),
         };
-        // Before `main` it is unknown whether this process or a fork of it will run the kernels.
+        // Before `main`, it is unknown whether this process or a fork of it will run the kernels.
         match (by, &state.capture) {
             (AllocatedBy::Module, CaptureState::Unopened) => state.early.push(event),
             _ => self.event(&mut state, &event),
@@ -48,7 +49,7 @@ impl Session {
         self.state.lock().live.contains_key(&address)
     }
 
-    /// How many of `bytes` from `address` on are before the next allocation; 0 inside of one.
+    /// Returns how many of the `bytes` at `address` precede the next allocation; 0 inside an allocation.
     pub fn room(&self, address: u64, bytes: u64) -> u64 {
         let state = self.state.lock();
         let before = state.live.range(..=address).next_back();
@@ -59,7 +60,7 @@ impl Session {
         next.map_or(bytes, |(start, _)| bytes.min(start - address))
     }
 
-    /// Notes that another process has memory of this one, or this one memory of another.
+    /// Notes that this process shares memory with another one.
     pub fn shares_memory(&self) {
         let mut state = self.state.lock();
         if !std::mem::replace(&mut state.shares_memory, true) {
@@ -67,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Notes that the allocation at `address` was freed; `None` if there is none.
+    /// Notes that the allocation at `address` was freed. Returns `None` if there is none.
     pub fn free(&self, address: u64) -> Option<AllocationId> {
         let mut state = self.state.lock();
         let Live { id, bytes, .. } = state.live.remove(&address)?;
@@ -124,7 +125,7 @@ impl Session {
 
     fn host_wrote(&self, address: u64, bytes: u64) {
         if let Some(shadow) = &self.shadow {
-            shadow.host_wrote(address, bytes);
+            shadow.set(address, bytes, Entry::HOST);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A run of a traced program: numbers launches and allocations, writes capture and summary.
+//! A run of a traced program. Numbers launches and allocations, and writes capture and summary.
 
 mod caller;
 mod capture;
@@ -24,7 +24,7 @@ use superstep_abi::{Config, variable};
 use superstep_trace::{
     AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
     KernelResources, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable,
-    Outcome, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    Outcome, Parts, Protocol, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// Grid, CTA, shared memory and device of a launch.
@@ -49,13 +49,13 @@ pub struct ActiveLaunch {
 pub enum AllocatedBy {
     /// A module of the program, for its variables.
     Module,
-    /// The program's call on this thread, whose line is noted.
+    /// A call of the program on this thread, whose line is noted.
     Caller,
-    /// A running kernel. Numbered before the latest launch, since allocations must precede the kernels that access them.
+    /// A running kernel. The allocation gets a number before the latest launch, as it must precede the kernels that access it.
     Kernel,
 }
 
-/// A run. No method panics; a failure to write the capture becomes a fault in the summary.
+/// A run. Its methods do not panic; a failure to write the capture becomes a fault in the summary.
 pub struct Session {
     collector: Option<Collector>,
     kept_threads: KeptThreads,
@@ -67,11 +67,11 @@ pub struct Session {
     start: Instant,
     device: OnceLock<DeviceInfo>,
     state: Mutex<State>,
-    /// May be locked with `state` locked, not the other way round.
+    /// May be locked while `state` is, but not the other way round.
     journal: Mutex<JournalState>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
-    /// Whether the run has ended. Later destructors and exit handlers may still use CUDA.
+    /// Whether the run has ended. Destructors and exit handlers may still use CUDA afterwards.
     has_ended: AtomicBool,
 }
 
@@ -79,12 +79,12 @@ pub struct Session {
 struct State {
     capture: CaptureState,
     outcome: Option<Outcome>,
-    /// Allocations by modules before any other event.
+    /// Modules' allocations before any other event.
     early: Vec<Event>,
     chooser: Chooser,
     modules_written: usize,
     next_sequence: u64,
-    /// Of the latest launch.
+    /// Sequence number of the latest launch.
     latest_launch: u64,
     launches: u32,
     next_allocation: u32,
@@ -142,7 +142,11 @@ impl Session {
             Ok(kept) => (kept, None),
             Err(error) => (KeptThreads::None, Some(error)),
         };
-        let mut session = Session {
+        let is_in_situ = backend == Backend::Cpu
+            && config.protocol == Some(Protocol::InSitu)
+            && config.capture.is_some();
+        let shadow = is_in_situ.then(|| Shadow::new(config.cta_blocks));
+        let session = Session {
             collector,
             kept_threads,
             identity,
@@ -154,19 +158,17 @@ impl Session {
             device: OnceLock::new(),
             state: Mutex::new(state),
             journal: Mutex::default(),
-            shadow: None,
+            shadow,
             messages: Mutex::default(),
             has_ended: AtomicBool::new(false),
         };
-        session.new_shadow();
         if let Some(error) = unreadable {
             session.fault(error);
         }
         session
     }
 
-    /// The program's session, made from the environment by the first call. An unusable variable becomes a fault,
-    /// with the defaults in place of all.
+    /// Returns the program's session, made from the environment by the first call. An invalid variable is a fault, and defaults apply.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
@@ -180,7 +182,7 @@ impl Session {
                 }
             };
             let session = Session::new(config, backend, registry());
-            // A journal from the beginning, as the program may use no CUDA before it ends.
+            // Opens the journal at once, as the program may never use CUDA.
             session.note(|_| Ok(()));
             if let Some(error) = error {
                 session.fault(error);
@@ -198,17 +200,16 @@ impl Session {
     }
 
     /// # Safety
-    /// The calling thread has called [`hold`](Self::hold), or its copy before a fork has.
+    /// The calling thread, or the one that it was forked from, has called [`hold`](Self::hold).
     pub(crate) unsafe fn release(&self) {
-        // SAFETY: this thread, or the one that it is a copy of, holds both locks since `hold`.
+        // SAFETY: this thread, or the one that it was forked from, locked both in `hold`.
         unsafe {
             self.journal.force_unlock();
             self.state.force_unlock();
         }
     }
 
-    /// Closes the parent's capture in a forked process, which holds the locks; returns whether there was one. The
-    /// journal is the parent's in any case.
+    /// Gives up the parent's capture and journal in a fork, which holds the locks; returns whether there was a capture.
     pub(crate) fn leave_to_parent(&self) -> bool {
         // SAFETY: this process has one thread, which holds the locks.
         let (state, journal) = unsafe {
@@ -241,7 +242,7 @@ impl Session {
         self.device.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a launch; all of its chunks must be written. `thread_accesses` counts each lane.
+    /// Ends a launch, all chunks of which must have been written. `thread_accesses` counts each lane.
     pub fn launch_end(
         &self,
         launch: &ActiveLaunch,
@@ -264,7 +265,7 @@ impl Session {
         self.end_again();
     }
 
-    /// Writes the sums of a launch; to be called before [`launch_end`](Self::launch_end).
+    /// Writes the sums of a launch. To be called before [`launch_end`](Self::launch_end).
     pub fn launch_sums(&self, sums: LaunchSums) {
         self.event(&mut self.state.lock(), &Event::Sums(sums));
     }
@@ -272,7 +273,7 @@ impl Session {
     /// Writes parts of what launches received.
     pub fn parts(&self, parts: Parts) {
         if !parts.is_empty() {
-            // Without the lock, as it takes long.
+            // Not under the lock, as it takes long.
             let parts = parts.seal();
             self.with_capture(&mut self.state.lock(), |capture| capture.parts(parts));
         }
@@ -305,8 +306,7 @@ impl Session {
         self.event(&mut state, &event);
     }
 
-    /// The module of a kernel with a probe, and the memory of a launch; `None` if the kernel reaches no place of one.
-    /// `replicas` is the number of SMs or workers.
+    /// Returns a kernel's module and [`Layout::of`] a launch with its probe, if the kernel reaches a place of one.
     pub fn probe_layout(
         &self,
         kernel: &str,
@@ -324,8 +324,7 @@ impl Session {
         Ok(layout.map(|layout| (module, layout)))
     }
 
-    /// The probe's parameters for a launch, and whether it has its probe, by the selection, the
-    /// program's switch and its observers.
+    /// Returns the probe's parameters for a launch, and whether the selection, the program's switch and its observers want the probe.
     pub fn probe_parameters(
         &self,
         launch: &ActiveLaunch,
@@ -343,7 +342,7 @@ impl Session {
         (parameters, is_wanted)
     }
 
-    /// Keeps the results of a defined probe: the fields' bytes and the copies of the tables.
+    /// Keeps the results of a probe: the bytes of its fields and the copies of its tables.
     pub fn probe_results(
         &self,
         launch: &ActiveLaunch,
@@ -372,7 +371,7 @@ impl Session {
         api::show(probe, &launch.launch, layout, &found, elapsed_ns);
     }
 
-    /// Keeps the counts of a launch; sites with a count of 0 are left out.
+    /// Keeps the counts of a launch, except those that are 0.
     pub fn site_counts(
         &self,
         launch: &ActiveLaunch,

@@ -1,11 +1,11 @@
 //! Launches of code that Superstep did not build.
 
 use super::Session;
+use crate::in_situ::entry::Entry;
 use superstep_trace::{Event, KnownCall, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId};
 
 impl Session {
-    /// Numbers and notes a launch of code that Superstep did not build; returns its number. `kernel` is its mangled name, `call` the known
-    /// call that made it.
+    /// Numbers and notes an opaque launch; returns its number. `kernel` is its mangled name, `call` the known call that made it.
     pub fn opaque_launch(
         &self,
         stream: StreamId,
@@ -18,7 +18,7 @@ impl Session {
             (Some(shadow), None) => shadow.unknown_wrote_all(),
             (Some(shadow), Some(call)) => {
                 let written = call.writes.iter().flat_map(|block| block.ranges());
-                written.for_each(|(address, bytes)| shadow.unknown_wrote(address, bytes));
+                written.for_each(|(address, bytes)| shadow.set(address, bytes, Entry::UNKNOWN));
             }
         }
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! Summary, end of the run, faults and warnings.
+//! Faults, warnings, and the end of the run.
 
 use super::{Messages, Session, State};
 use crate::{RuntimeError, is_used_fork};
@@ -7,18 +7,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use superstep_trace::{Event, Gap, Outcome, Probe, Transport};
 
-/// Time for which a fault handler waits for a lock that the faulting thread may hold.
+/// How long a fault handler waits for a lock that the faulting thread may hold.
 pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
 const MOST_MESSAGES: usize = 100;
 
 impl Session {
-    /// Notes an error that makes the run void, and prints it. Fit for fault handlers.
+    /// Notes and prints an error that invalidates the run. May be called by fault handlers.
     pub fn fault(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         say(format_args!("error: {text}"));
         if self.keep(|messages| &mut messages.faults, text.clone()) {
             self.note(|journal| journal.fault(&text));
-            // A caller that holds the session ends the run again itself.
+            // A caller that holds the lock ends the run again itself.
             if self.state.try_lock().is_some() {
                 self.end_again();
             }
@@ -34,7 +34,7 @@ impl Session {
         }
     }
 
-    /// Notes in the capture that it lacks something that the program did.
+    /// Notes in the capture that something that the program did is missing.
     pub fn gap(&self, gap: Gap) {
         self.event(&mut self.state.lock(), &Event::Gap(gap));
     }
@@ -59,7 +59,7 @@ impl Session {
             .is_none_or(|messages| !messages.faults.is_empty())
     }
 
-    /// Ends capture and journal. Fit for fault handlers; may be called again, and later events end the capture again.
+    /// Ends capture and journal. May be called by fault handlers and more than once; later events end the capture again.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         if is_used_fork() {
             return Ok(());
@@ -81,7 +81,7 @@ impl Session {
         ended
     }
 
-    /// [`finish`](Self::finish) with the outcome by the faults so far, at the program's exit.
+    /// Calls [`finish`](Self::finish) at the program's exit, with an outcome that depends on the faults so far.
     pub fn finish_at_exit(&self) {
         let fault = self
             .messages
@@ -109,7 +109,7 @@ impl Session {
             .ok_or(RuntimeError::Busy { action })
     }
 
-    /// Adds a message unless it is known or there are too many; returns whether it was added.
+    /// Adds a message unless it exists already or there are too many; returns whether it was added.
     fn keep(&self, list: impl Fn(&mut Messages) -> &mut Vec<String>, text: String) -> bool {
         let Some(mut messages) = self.messages.try_lock_for(FAULT_PATIENCE) else {
             return false;
@@ -123,7 +123,7 @@ impl Session {
     }
 }
 
-/// Prints on stderr, without a panic when that is closed, unlike `eprintln!`.
+/// Prints to stderr. Unlike `eprintln!`, does not panic if that is closed.
 pub(super) fn say(message: std::fmt::Arguments<'_>) {
     let _ = std::io::Write::write_fmt(
         &mut std::io::stderr(),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_trace::StreamId;
 
-/// A number for the calling host thread, from 1.
+/// Returns the number of the calling host thread, from 1.
 pub fn thread_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
@@ -18,8 +18,7 @@ pub fn thread_number() -> u64 {
 }
 
 impl Session {
-    /// Number of the stream with the runtime's handle `handle`, a new one the first time. Handles 0, 1 and 2 name
-    /// [default streams](Self::default_stream).
+    /// Returns the number of the stream with a handle. Handles 0 to 2 are [default streams](Self::default_stream).
     pub fn stream_id(&self, handle: u64) -> StreamId {
         let state = &mut *self.state.lock();
         *state.streams.entry(handle).or_insert_with(|| {
@@ -28,13 +27,13 @@ impl Session {
         })
     }
 
-    /// Number of a default stream: the legacy one, or with `per_thread` that of the calling host thread. Each device has its own;
-    /// `other_device` is the current one unless that is the first.
+    /// Returns the number of a default stream: the legacy one, or with `per_thread` that of the calling host thread. Each device has its
+    /// own; `other_device` is the current one unless that is the first.
     ///
-    /// The legacy stream and the stream of the first thread that uses its own never run at the same time, so both are stream 0 of the
-    /// first device. Those of other threads get numbers of their own.
+    /// The legacy stream and that of the first thread to use its own never run at the same time, so both are stream 0 of the first
+    /// device. Those of other threads get separate numbers.
     pub fn default_stream(&self, other_device: Option<i32>, per_thread: bool) -> StreamId {
-        // No pointer of the runtime looks like these numbers.
+        // None of the runtime's pointers looks like these numbers.
         let device = other_device.map_or(0, |device| 1 << 62 | (device as u64 + 1) << 40);
         let thread = thread_number();
         let is_first = || {

@@ -191,7 +191,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
 
 /// Destructors and handlers of `atexit` may run after ours.
 #[test]
-fn what_comes_after_the_end_is_in_the_capture_and_the_summary() {
+fn events_after_the_end_are_in_the_capture_and_the_summary() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     session.finish_at_exit();
@@ -249,7 +249,7 @@ fn counts_of_a_program_without_launches_are_empty() {
 }
 
 #[test]
-fn a_fault_makes_the_run_void_but_loses_nothing() {
+fn a_fault_fails_the_run_but_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     session.warning("odd");
@@ -293,7 +293,7 @@ fn the_summary_says_whether_the_exit_handlers_ran() {
 }
 
 #[test]
-fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
+fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_continues() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("capture"), "a file is in the way").unwrap();
     let session = session(folder.path());
@@ -312,7 +312,7 @@ fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
 }
 
 #[test]
-fn accesses_that_find_no_room_are_counted_as_lost() {
+fn accesses_that_cannot_be_written_are_counted_as_lost() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     session.gap(Gap::ArrayCopy);
@@ -329,7 +329,7 @@ fn accesses_that_find_no_room_are_counted_as_lost() {
 }
 
 #[test]
-fn a_fault_handler_does_not_wait_for_ever() {
+fn a_fault_handler_does_not_wait_forever() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     let state = session.state.lock();
@@ -351,7 +351,7 @@ fn streams_are_numbered_as_they_appear() {
 }
 
 #[test]
-fn default_streams_have_numbers_of_their_own_on_each_device_and_host_thread() {
+fn default_streams_have_separate_numbers_on_each_device_and_host_thread() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     let of = |device, per_thread| session.default_stream(device, per_thread).0;
@@ -408,7 +408,7 @@ fn threads_share_a_session() {
     );
 }
 
-/// What the launch finds in eight words at `address`: bytes from the host, uninitialised and unknown.
+/// Returns what the launch loads from eight words at `address`: bytes from the host, uninitialised and unknown.
 fn read(session: &Session, address: u64) -> [u64; 3] {
     let launch = begin(session, 0, "_Zread");
     let running = session.add_up(&launch).unwrap();
@@ -428,7 +428,7 @@ fn read(session: &Session, address: u64) -> [u64; 3] {
 }
 
 #[test]
-fn shadow_memory_learns_what_the_host_does() {
+fn the_hosts_actions_change_shadow_memory() {
     let folder = tempfile::tempdir().unwrap();
     let in_situ = |backend, capture: bool| {
         let config = Config {

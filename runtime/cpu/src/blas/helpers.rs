@@ -1,5 +1,6 @@
-//! cuBLAS's handles and their settings, and copies of vectors and matrices.
+//! cuBLAS's handles and their settings, and its copies of vectors and matrices.
 
+use crate::errors;
 use crate::handles::Handles;
 use crate::memory::copies::{Rows, copy_rows};
 use crate::streams::stream_id;
@@ -11,7 +12,7 @@ pub const SUCCESS: c_int = 0;
 pub const NOT_INITIALIZED: c_int = 1;
 pub const INVALID_VALUE: c_int = 7;
 
-/// Settings of a handle. Without effect: all memory is the host's, and there is one way to multiply.
+/// Settings of a handle. Only the stream has an effect: all memory is the host's, and there is a single algorithm.
 struct Settings {
     stream: usize,
     math: c_int,
@@ -27,23 +28,18 @@ pub fn stream_of(handle: usize) -> Option<StreamId> {
     stream_id(stream as *mut c_void).ok()
 }
 
-fn with(handle: *mut c_void, change: impl FnOnce(&mut Settings)) -> c_int {
-    match HANDLES.get(handle) {
-        Ok(settings) => {
-            change(&mut settings.lock());
-            SUCCESS
-        }
-        Err(_) => NOT_INITIALIZED,
-    }
+fn change(handle: *mut c_void, change: impl FnOnce(&mut Settings)) -> c_int {
+    let changed = HANDLES.get(handle).map(|it| change(&mut it.lock()));
+    changed.map_or(NOT_INITIALIZED, |()| SUCCESS)
+}
+
+fn get<T>(handle: *mut c_void, place: *mut T, read: impl FnOnce(&Settings) -> T) -> c_int {
+    let value = HANDLES.get(handle).map(|it| read(&it.lock()));
+    value.map_or(NOT_INITIALIZED, |value| put(place, value))
 }
 
 fn put<T>(place: *mut T, value: T) -> c_int {
-    if place.is_null() {
-        return INVALID_VALUE;
-    }
-    // SAFETY: the program gives room for it.
-    unsafe { place.write(value) };
-    SUCCESS
+    errors::put(place, value).map_or(INVALID_VALUE, |()| SUCCESS)
 }
 
 macro_rules! cublas {
@@ -55,19 +51,15 @@ macro_rules! cublas {
     )*};
 }
 
-/// Defines a setter and a getter of cuBLAS for each setting.
+/// Defines cuBLAS's setter and getter of each setting.
 macro_rules! settings {
     ($($set:ident $get:ident $field:ident;)*) => {
         cublas! {$(
             fn $set(handle: *mut c_void, value: c_int) {
-                with(handle, |settings| settings.$field = value)
+                change(handle, |settings| settings.$field = value)
             }
             fn $get(handle: *mut c_void, place: *mut c_int) {
-                let mut value = 0;
-                match with(handle, |settings| value = settings.$field) {
-                    SUCCESS => put(place, value),
-                    error => error,
-                }
+                get(handle, place, |settings| settings.$field)
             }
         )*}
     };
@@ -87,17 +79,13 @@ cublas! {
         HANDLES.remove(handle).map_or(NOT_INITIALIZED, |_| SUCCESS)
     }
     fn cublasSetStream_v2(handle: *mut c_void, stream: *mut c_void) {
-        with(handle, |settings| settings.stream = stream as usize)
+        change(handle, |settings| settings.stream = stream as usize)
     }
     fn cublasGetStream_v2(handle: *mut c_void, place: *mut *mut c_void) {
-        let mut stream = 0;
-        match with(handle, |settings| stream = settings.stream) {
-            SUCCESS => put(place, stream as *mut c_void),
-            error => error,
-        }
+        get(handle, place, |settings| settings.stream as *mut c_void)
     }
     fn cublasSetWorkspace_v2(handle: *mut c_void, _workspace: *mut c_void, _bytes: usize) {
-        with(handle, |_| ())
+        change(handle, |_| ())
     }
     fn cublasGetVersion_v2(_handle: *mut c_void, place: *mut c_int) {
         put(place, 120_901)

@@ -1,7 +1,7 @@
-//! cuBLAS for programs on this backend, by the Fortran functions of OpenBLAS where that is installed.
+//! cuBLAS for this backend, implemented with the Fortran functions of OpenBLAS where it is installed.
 //!
 //! A file `libcublas.so.12` that links to this library replaces NVIDIA's. Device memory is the host's, and calls are synchronous.
-//! Each call is an opaque launch.
+//! Each call is recorded as an opaque launch.
 
 mod helpers;
 mod table;
@@ -12,9 +12,8 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::time::Instant;
 use superstep_runtime_core::calls;
-use superstep_trace::{KnownCall, StreamId};
 
-/// Most arguments of a function, all integers and pointers. More are passed on than some functions have.
+/// Maximum arguments of a function, all integers and pointers. Functions that take fewer ignore the rest.
 const ARGUMENTS: usize = 14;
 
 macro_rules! fortran {
@@ -29,7 +28,7 @@ macro_rules! fortran {
     (@word $argument:ident) => { usize };
 }
 
-/// OpenBLAS's function of this name. Ends the program if there is none.
+/// Returns OpenBLAS's function of this name, or ends the program if there is none.
 fn function(name: &CStr) -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     // SAFETY: the name ends with a zero byte; OpenBLAS's constructors start its threads.
@@ -51,7 +50,7 @@ fn function(name: &CStr) -> *mut c_void {
     found
 }
 
-/// The letter of the Fortran interface for a number of cuBLAS; `None` for an invalid one.
+/// Converts a cuBLAS enumerator to the letter of the Fortran interface; `None` if it is invalid.
 fn letter(kind: u8, number: c_int) -> Option<u8> {
     let letters: &[u8] = match kind {
         b'o' => b"NTC",
@@ -62,10 +61,10 @@ fn letter(kind: u8, number: c_int) -> Option<u8> {
     letters.get(usize::try_from(number).ok()?).copied()
 }
 
-/// Carries out the cuBLAS function `name` with the arguments after its handle.
+/// Runs the cuBLAS function `name` by OpenBLAS's function `real`. `kinds` describes the arguments after the handle.
 ///
 /// # Safety
-/// `arguments` are of `kinds`, and pointers lead to what the function of cuBLAS reads and writes.
+/// `arguments` must be of `kinds`, with the pointers that cuBLAS's function requires.
 unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENTS]) -> c_int {
     let Some(stream) = stream_of(arguments[0]) else {
         return NOT_INITIALIZED;
@@ -98,28 +97,22 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
         }
     }
     let known = calls::function(name).and_then(|function| function.known(&all, |_| None));
-    noted(name, stream, known.map(|(known, _)| known), || {
-        let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
-        // SAFETY: `to` and the arguments are of the types in the table for this function, which ignores further arguments.
-        unsafe {
-            match result {
-                "s" => *(to as *mut f32) = fortran!(function, places, f32),
-                "d" => *(to as *mut f64) = fortran!(function, places, f64),
-                "i" => *(to as *mut c_int) = fortran!(function, places, c_int),
-                _ => fortran!(function, places, ()),
-            }
-        }
-    });
-    SUCCESS
-}
-
-/// Notes an opaque launch around `run`.
-fn noted(name: &str, stream: StreamId, known: Option<KnownCall>, run: impl FnOnce()) {
+    let known = known.map(|(known, _)| known);
     let launch = session().opaque_launch(stream, Some(name), None, known);
     let start = Instant::now();
-    run();
+    let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
+    // SAFETY: `to` and the arguments are of the types in the table for this function, which ignores further arguments.
+    unsafe {
+        match result {
+            "s" => *(to as *mut f32) = fortran!(function, places, f32),
+            "d" => *(to as *mut f64) = fortran!(function, places, f64),
+            "i" => *(to as *mut c_int) = fortran!(function, places, c_int),
+            _ => fortran!(function, places, ()),
+        }
+    }
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     session().opaque_end(launch, Some(name), elapsed);
+    SUCCESS
 }
 
 macro_rules! blas {
@@ -130,7 +123,7 @@ macro_rules! blas {
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// As for the function of cuBLAS.
+        /// The same as for cuBLAS's function.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: usize),+) -> std::ffi::c_int {
@@ -151,7 +144,7 @@ macro_rules! strided {
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// As for the function of cuBLAS.
+        /// The same as for cuBLAS's function.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name(

@@ -1,4 +1,4 @@
-//! The cuBLAS functions that OpenBLAS has: kinds of the arguments after the handle, then each function with OpenBLAS's.
+//! The cuBLAS functions that OpenBLAS implements: kinds of the arguments after the handle, then pairs of cuBLAS's and OpenBLAS's functions.
 //!
 //! `o` operation, `u` triangle, `s` side, `d` diagonal, `i` int, `p` pointer. After `>`: the type that the function returns and cuBLAS
 //! writes through its last argument: `s` float, `d` double, `i` int.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn numbers_become_letters() {
+fn enumerators_become_letters() {
     let of = |kind, number| letter(kind, number).map(char::from);
     assert_eq!(
         [0, 1, 2, 3].map(|n| of(b'o', n)),

@@ -1,4 +1,4 @@
-//! Several equal devices, by the configuration. They share the workers, one address space and the program's
+//! Identical devices, whose number is configured. They share the workers, the address space and the program's
 //! `__device__` variables; streams and allocations belong to the device that was current.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
@@ -12,7 +12,7 @@ thread_local! {
     static CURRENT: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Pairs of a device and a peer whose memory it may access.
+/// Pairs of a device and a peer with memory that the device may access.
 static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
 /// Devices of allocations that are not on the first one.
 static ELSEWHERE: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
@@ -29,14 +29,11 @@ pub fn count() -> c_int {
 }
 
 pub fn check(device: c_int) -> CudaResult {
-    if (0..count()).contains(&device) {
-        Ok(())
-    } else {
-        Err(CudaError::INVALID_DEVICE)
-    }
+    let exists = (0..count()).contains(&device);
+    exists.then_some(()).ok_or(CudaError::INVALID_DEVICE)
 }
 
-/// Notes that the new allocation at `address` belongs to the current device.
+/// Records that the new allocation at `address` belongs to the current device.
 pub fn allocated(address: u64) {
     let mut elsewhere = ELSEWHERE.lock();
     match current() {
@@ -47,27 +44,6 @@ pub fn allocated(address: u64) {
 
 pub fn of(address: u64) -> c_int {
     ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
-}
-
-fn enable(peer: c_int) -> CudaResult {
-    check(peer)?;
-    if peer == current() {
-        return Err(CudaError::INVALID_DEVICE);
-    }
-    if PEERS.lock().insert((current(), peer)) {
-        Ok(())
-    } else {
-        Err(CudaError::PEER_ACCESS_ALREADY_ENABLED)
-    }
-}
-
-fn disable(peer: c_int) -> CudaResult {
-    check(peer)?;
-    if PEERS.lock().remove(&(current(), peer)) {
-        Ok(())
-    } else {
-        Err(CudaError::PEER_ACCESS_NOT_ENABLED)
-    }
 }
 
 /// `cudaDeviceGetP2PAttribute`: all peers are equal, and arrays cannot be accessed.
@@ -110,11 +86,18 @@ cuda! {
     }
 
     fn [cudaDeviceEnablePeerAccess](peer: c_int, _flags: c_uint) {
-        enable(peer)
+        check(peer)?;
+        if peer == current() {
+            return Err(CudaError::INVALID_DEVICE);
+        }
+        let is_new = PEERS.lock().insert((current(), peer));
+        is_new.then_some(()).ok_or(CudaError::PEER_ACCESS_ALREADY_ENABLED)
     }
 
     fn [cudaDeviceDisablePeerAccess](peer: c_int) {
-        disable(peer)
+        check(peer)?;
+        let was_enabled = PEERS.lock().remove(&(current(), peer));
+        was_enabled.then_some(()).ok_or(CudaError::PEER_ACCESS_NOT_ENABLED)
     }
 
     fn [cudaDeviceGetP2PAttribute](value: *mut c_int, number: c_int, from: c_int, to: c_int) {

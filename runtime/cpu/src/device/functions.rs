@@ -10,7 +10,7 @@ use cudarc::runtime::sys::cudaFuncAttributes;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// Registers that kernels report, which are unknown: 32 limit no occupancy.
+/// Registers that kernels report. The number is unknown; 32 do not limit occupancy.
 const REGISTERS: c_int = 32;
 const VERSION: c_int = 90;
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
@@ -18,7 +18,7 @@ const ATTRIBUTE_MOST_DYNAMIC_SHARED: c_int = 8;
 const ATTRIBUTES: std::ops::RangeInclusive<c_int> = 8..=15;
 
 fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
-    // SAFETY: the structure is made of numbers.
+    // SAFETY: the structure consists of numbers.
     let zeroes: cudaFuncAttributes = unsafe { std::mem::zeroed() };
     cudaFuncAttributes {
         sharedSizeBytes: kernel.static_shared_bytes as usize,
@@ -49,7 +49,7 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
     Ok(())
 }
 
-/// CTAs of a kernel that fit on a multiprocessor.
+/// Returns how many CTAs of a kernel fit on a multiprocessor.
 pub fn occupancy(
     kernel: &Kernel,
     threads: c_int,
@@ -105,7 +105,7 @@ cuda! {
     ) {
         let kernel = kernel(function)?;
         let resident = occupancy(&kernel, threads, shared_bytes)?;
-        // One CTA on each multiprocessor, since larger grids wait for themselves too long.
+        // One CTA per multiprocessor at most, since larger grids take too long at their barriers.
         put(ctas, if kernel.waits_for_grid { resident.min(1) } else { resident })
     }
 

@@ -1,4 +1,4 @@
-//! Device management that is the same for all devices.
+//! Device management common to all devices.
 
 pub mod devices;
 pub mod functions;
@@ -15,16 +15,17 @@ use std::ffi::{CString, c_char, c_int};
 
 /// CUDA 12.9.
 const CUDA_VERSION: c_int = 12090;
-/// Domain, bus, device and function, with a terminating 0.
+/// Size of a bus id: domain, bus, device and function, with a terminating 0.
 const PCI_BUS_ID_BYTES: usize = 13;
 
-/// The PCI bus id of a device, with its number as that of the bus.
+/// Returns the PCI bus id of a device, whose bus has the device's number.
 fn pci_bus_id(device: c_int) -> CString {
     CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
 }
+
 /// `cudaLimitStackSize`: bytes of a thread's stack.
 const LIMIT_STACK: c_int = 0;
-/// A GPU rounds the size of a stack up to a multiple of this.
+/// Granularity to which a GPU rounds up the size of a stack.
 const STACK_UNIT_BYTES: usize = 16;
 /// `cudaLimitMallocHeapSize`.
 const LIMIT_MALLOC_HEAP: c_int = 2;
@@ -69,12 +70,12 @@ fn limit(limit: c_int) -> Result<usize, CudaError> {
 }
 
 cuda! {
-    // The first device; no flags, and no choice of caches.
+    // All return 0: the first device, no flags, no cache preference.
     fn [cudaChooseDevice cudaGetDeviceFlags cudaDeviceGetCacheConfig cudaThreadGetCacheConfig](answer: *mut c_int) {
         put(answer, 0)
     }
 
-    // Banks of 4 bytes.
+    // Banks have 4 bytes.
     fn [cudaDeviceGetSharedMemConfig](answer: *mut c_int) {
         put(answer, 1)
     }
@@ -83,7 +84,7 @@ cuda! {
         put(version, CUDA_VERSION)
     }
 
-    // Without effect: calls are synchronous, and caches and banks do not exist.
+    // No effect: calls are synchronous, and neither caches nor banks exist.
     fn [
         cudaDeviceSynchronize cudaThreadSynchronize cudaSetDeviceFlags cudaDeviceSetCacheConfig cudaThreadSetCacheConfig
         cudaDeviceSetSharedMemConfig cudaDeviceFlushGPUDirectRDMAWrites cudaCtxResetPersistingL2Cache cudaMemAdvise
@@ -126,7 +127,7 @@ cuda! {
         if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID_BYTES) {
             return Err(CudaError::INVALID_VALUE);
         }
-        // SAFETY: the program gives room for `bytes`, which is enough.
+        // SAFETY: the program passes a buffer of `bytes`, which is large enough.
         unsafe { text.copy_from_nonoverlapping(pci_bus_id(device).as_ptr(), PCI_BUS_ID_BYTES) };
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! The device that programs see: an sm_90 with the limits of an H100, whatever the host. Grid sizes that programs derive from the number
-//! of multiprocessors are then the same everywhere.
+//! The device that programs see: an sm_90 with the limits of an H100 on every host, so that grid sizes which programs derive from the number
+//! of multiprocessors are the same everywhere.
 
 use crate::memory;
 use crate::runtime::{COMPUTE_CAPABILITY, DEVICE_NAME};
@@ -10,13 +10,13 @@ use superstep_runtime_core::limits::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DI
 pub const MULTIPROCESSORS: u32 = 132;
 pub const MOST_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 pub const MOST_CTAS_PER_MULTIPROCESSOR: u32 = 32;
-/// Shared memory of a CTA by default, by opt-in, and of a multiprocessor.
+/// Shared memory of a CTA by default; below, with opt-in, and of a multiprocessor.
 pub const SHARED_BYTES: usize = 48 << 10;
 pub const SHARED_OPT_IN_BYTES: usize = 227 << 10;
 pub const SHARED_MULTIPROCESSOR_BYTES: usize = 228 << 10;
-/// Reserved shared memory of a CTA.
+/// Shared memory of a CTA that CUDA reserves.
 pub const SHARED_RESERVED_BYTES: usize = 1 << 10;
-/// Registers of a CTA and of a multiprocessor.
+/// Registers of a CTA, and of a multiprocessor.
 pub const REGISTERS: i32 = 65536;
 pub const CONSTANT_BYTES: usize = 64 << 10;
 const CLOCK_KHZ: i32 = 1_980_000;
@@ -25,9 +25,9 @@ const MEMORY_BUS_BITS: i32 = 5120;
 const L2_BYTES: i32 = 50 << 20;
 const MOST_PITCH: i32 = i32::MAX;
 
-/// The properties of a device, which differ in UUID and bus id.
+/// Returns the properties of a device. Devices differ in UUID and bus id.
 pub fn properties(device: c_int) -> cudaDeviceProp {
-    // SAFETY: the structure is made of integers.
+    // SAFETY: the structure consists of integers.
     let mut properties: cudaDeviceProp = unsafe { std::mem::zeroed() };
     for (place, byte) in properties.name.iter_mut().zip(DEVICE_NAME.bytes()) {
         *place = byte as c_char;
@@ -79,7 +79,7 @@ pub fn properties(device: c_int) -> cudaDeviceProp {
     properties
 }
 
-/// The device attribute `number` of `cudaDeviceAttr`; 0 for unsupported features, `None` for invalid numbers.
+/// Returns the device attribute `number` of `cudaDeviceAttr`; 0 for unsupported features, `None` for invalid numbers.
 pub fn attribute(number: c_int) -> Option<c_int> {
     Some(match number {
         1..=3 => 1024,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_device_has_a_place_on_the_bus() {
+fn a_device_has_a_bus_id() {
     let mut name = [0 as c_char; 20];
     // SAFETY: the array has room for its length.
     unsafe {

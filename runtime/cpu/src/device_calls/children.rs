@@ -1,9 +1,9 @@
-//! Launches from the device: the functions that device code calls.
+//! Functions that device code calls to launch kernels.
 
 use crate::device_calls::{device_heap, enter};
 use crate::errors::{CudaError, CudaResult, cudaGetErrorName, cudaGetErrorString};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch::{self, Asked};
+use crate::exec::launch::{self, LaunchRequest};
 use crate::exec::worker::Worker;
 use crate::registry::{self, Kernel};
 use cudarc::runtime::sys::dim3;
@@ -27,11 +27,11 @@ pub struct Launch {
     /// `sequence` of the launch that requested it.
     pub parent: u64,
     pub kernel: Arc<Kernel>,
-    pub asked: Asked,
+    pub request: LaunchRequest,
     pub arguments: OwnedArguments,
 }
 
-/// Header of a block of arguments, with its length, and the alignment of both: no argument needs more.
+/// Size of an argument block's header, which holds the block's length, and alignment of both; no argument needs more.
 const HEAD_BYTES: usize = 64;
 
 fn layout(bytes: usize) -> Option<Layout> {
@@ -57,13 +57,13 @@ pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -
     })
 }
 
-fn ask(
+fn request_launch(
     worker: &Worker,
-    asked: Asked,
+    request: LaunchRequest,
     block_of_arguments: *mut u8,
     stream: *mut c_void,
 ) -> CudaResult {
-    let kernel = registry::device_kernel(asked.function as *const c_void)
+    let kernel = registry::device_kernel(request.function as *const c_void)
         .ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
     let arguments = if block_of_arguments.is_null() {
         OwnedArguments::from_block(&kernel, &[])?
@@ -76,30 +76,35 @@ fn ask(
         };
         let arguments = OwnedArguments::from_block(&kernel, bytes)?;
         if let Some(layout) = layout(bytes.len()) {
-            // SAFETY: allocated with this layout, and a block serves one launch.
+            // SAFETY: the block was allocated with this layout, and is used for one launch.
             unsafe { dealloc(first, layout) };
         }
         arguments
     };
-    launch::check(&kernel, &asked)?;
+    launch::check(&kernel, &request)?;
     let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
     let launch = Launch {
         parent: job.active.launch.sequence,
         kernel,
-        asked,
+        request,
         arguments,
     };
     add(worker, stream, Work::Launch(launch))
 }
 
+/// Returns the error code of a request.
+fn request(add: impl FnOnce(&Worker) -> CudaResult) -> c_int {
+    enter(LAUNCH, add).map_or_else(|error| error.0, |()| 0)
+}
+
 fn add(worker: &Worker, stream: *mut c_void, work: Work) -> CudaResult {
     let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
     let (cta, stream) = (worker.cta_number.get(), stream as usize);
-    job.add_child(Child { cta, stream, work });
+    job.children.lock().push(Child { cta, stream, work });
     Ok(())
 }
 
-/// A copy on the device, ordered with the children.
+/// Requests a copy, which runs in order with the child launches.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_copy(
     to: *mut c_void,
@@ -109,13 +114,10 @@ pub extern "C" fn __superstep_child_copy(
     stream: *mut c_void,
 ) -> c_int {
     let (to, from, bytes) = (to as u64, from as u64, bytes as u64);
-    enter(LAUNCH, |worker| {
-        add(worker, stream, Work::Copy { to, from, bytes })
-    })
-    .map_or_else(|e| e.0, |()| 0)
+    request(|worker| add(worker, stream, Work::Copy { to, from, bytes }))
 }
 
-/// A memset on the device, ordered with the children.
+/// Requests a memset, which runs in order with the child launches.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_fill(
     address: *mut c_void,
@@ -128,13 +130,13 @@ pub extern "C" fn __superstep_child_fill(
         value: value as u8,
         bytes: bytes as u64,
     };
-    enter(LAUNCH, |worker| add(worker, stream, work)).map_or_else(|e| e.0, |()| 0)
+    request(|worker| add(worker, stream, work))
 }
 
-/// Requests a launch. Its arguments, if any, are in a block of [`__superstep_child_arguments`].
+/// Requests a launch.
 ///
 /// # Safety
-/// `grid` and `block` must be valid, and `arguments` such a block or null.
+/// `grid` and `block` must be valid, and `arguments` a block of [`__superstep_child_arguments`] or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_launch(
     function: *const c_void,
@@ -144,22 +146,21 @@ pub unsafe extern "C" fn __superstep_child_launch(
     shared_bytes: c_uint,
     stream: *mut c_void,
 ) -> c_int {
-    enter(LAUNCH, |worker| {
+    request(|worker| {
         // SAFETY: device code passes the addresses of two valid triples.
         let (grid, block) = unsafe { (*grid, *block) };
-        let asked = Asked {
+        let launch = LaunchRequest {
             function: function as usize,
             grid,
             block,
             shared_bytes: shared_bytes as usize,
             is_cooperative: false,
         };
-        let result = ask(worker, asked, arguments.cast(), stream);
-        result.err().map_or(0, |error| error.0)
+        request_launch(worker, launch, arguments.cast(), stream)
     })
 }
 
-/// Makes a stream of the device, which is only a number.
+/// Creates a device-side stream, which is only a number.
 ///
 /// # Safety
 /// `place` must be valid.
@@ -168,12 +169,12 @@ pub unsafe extern "C" fn __superstep_child_stream_create(
     place: *mut *mut c_void,
     _flags: c_uint,
 ) -> c_int {
-    // SAFETY: device code passes a valid place for a stream.
+    // SAFETY: device code passes a valid pointer to a stream.
     unsafe { place.write(NEXT_STREAM.fetch_add(1, Ordering::Relaxed) as *mut c_void) };
     0
 }
 
-/// Small numbers are CUDA's own.
+/// CUDA reserves small numbers.
 static NEXT_STREAM: AtomicUsize = AtomicUsize::new(0x100);
 
 #[unsafe(no_mangle)]
@@ -181,7 +182,7 @@ pub extern "C" fn __superstep_child_stream_destroy(_stream: *mut c_void) -> c_in
     0
 }
 
-/// The last error of the device: a refused launch returns its own error.
+/// Returns no error: a refused launch returns its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_error() -> c_int {
     0
@@ -201,7 +202,7 @@ pub extern "C" fn __superstep_child_error_string(code: c_int) -> *const c_char {
 /// `place` must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
-    // SAFETY: device code passes a valid place for a number.
+    // SAFETY: device code passes a valid pointer to a number.
     unsafe { place.write(0) };
     0
 }
@@ -212,7 +213,7 @@ pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
 pub unsafe extern "C" fn __superstep_child_malloc(place: *mut *mut c_void, bytes: usize) -> c_int {
     enter(LAUNCH, |_| {
         let address = device_heap::allocate(bytes as u64) as *mut c_void;
-        // SAFETY: device code passes a valid place for an address.
+        // SAFETY: device code passes a valid pointer to an address.
         unsafe { place.write(address) };
         if address.is_null() {
             CudaError::MEMORY_ALLOCATION.0

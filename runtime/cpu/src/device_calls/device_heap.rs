@@ -1,4 +1,4 @@
-//! `malloc` and `free` in kernels: one arena, as large as `cudaLimitMallocHeapSize`, cut into blocks of power-of-two sizes.
+//! `malloc` and `free` in kernels: an arena of `cudaLimitMallocHeapSize` bytes, divided into blocks of power-of-two sizes.
 
 use crate::mapping::Mapping;
 use crate::runtime::session;
@@ -9,7 +9,7 @@ use superstep_runtime_core::AllocatedBy;
 use superstep_trace::{AllocationKind, DEVICE_HEAP};
 
 pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
-/// Header of a block, with its size class.
+/// Size of a block's header, which holds the size class.
 const HEADER_BYTES: u64 = 16;
 const CLASSES: usize = 48;
 
@@ -27,12 +27,12 @@ struct State {
     free: [Vec<u64>; CLASSES],
 }
 
-/// Sets the size of the arena, without effect after the first device-side `malloc`, as in CUDA.
+/// Sets the size of the arena. As in CUDA, this has no effect after the first device-side `malloc`.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// The range of the arena if it contains `address`.
+/// Returns the arena's range if it contains `address`.
 pub fn range_of(address: u64) -> Option<(u64, u64)> {
     let memory = &HEAP.get()?.as_ref()?.memory;
     let (first, last) = (memory.base() as u64, memory.end() as u64);
@@ -89,7 +89,7 @@ pub fn allocate(bytes: u64) -> u64 {
     block + HEADER_BYTES
 }
 
-/// Frees a block; `false` if it is none of this arena.
+/// Frees a block; `false` if it is not in the arena.
 pub fn free(address: u64) -> bool {
     let Some(heap) = HEAP.get().and_then(Option::as_ref) else {
         return false;

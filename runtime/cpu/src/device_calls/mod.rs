@@ -7,7 +7,7 @@ pub mod printf;
 
 use crate::device_calls::matrix::Lane;
 use crate::errors::CudaError;
-use crate::exec::cta::What;
+use crate::exec::cta::Purpose;
 use crate::exec::fiber::Pause;
 use crate::exec::worker::{self, Mode, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
@@ -16,7 +16,7 @@ use superstep_abi::cpu::WARP_LANES;
 use superstep_runtime_core::cuda::text;
 use superstep_trace::matrix::REGISTERS;
 
-/// Runs `body` as part of the runtime: a signal in it is not the kernel's.
+/// Runs `body` as part of the runtime, where a signal is not the kernel's fault.
 pub fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
     let Some(worker) = worker::current() else {
         crate::runtime::unsupported(format_args!("{what} was called outside of a kernel"));
@@ -40,8 +40,8 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
     }
 }
 
-/// Whether the CTA's threads can wait for each other. A CTA of one thread need not. Otherwise, a kernel without fibers
-/// is an error of the instrumentation.
+/// Returns whether the CTA's threads can wait for each other. A CTA of one thread need not; otherwise, a kernel without
+/// fibers is an instrumentation error.
 fn can_wait(worker: &Worker, what: &str) -> bool {
     if matches!(worker.mode.get(), Mode::Fibers) {
         return true;
@@ -55,7 +55,7 @@ fn can_wait(worker: &Worker, what: &str) -> bool {
     false
 }
 
-/// The log of the running thread is full.
+/// Makes room in the log of the running thread, which is full.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_log_full() {
     enter("the log", |worker| match worker.discard.get() {
@@ -64,7 +64,7 @@ pub extern "C" fn __superstep_log_full() {
     });
 }
 
-/// A thread used a misaligned `address`: bits of `mask` are set in it.
+/// Ends the launch because a thread used a misaligned `address`, in which bits of `mask` are set.
 ///
 /// # Safety
 /// `file` must end with 0.
@@ -118,7 +118,7 @@ pub extern "C" fn __superstep_barrier_arrive(id: u32, thread_count: u32) {
     barrier(id, thread_count, false, false);
 }
 
-/// Waits at barrier `id` and returns how many of the threads' predicates hold (`operation` 0), whether all do (1), or any (2).
+/// Waits at barrier `id` and returns how many of the threads' predicates hold (`operation` 0), whether all do (1), or whether any does (2).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_barrier_reduce_count(
     id: u32,
@@ -141,7 +141,8 @@ pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate:
     __superstep_barrier_reduce_count(id, operation, predicate, 0)
 }
 
-/// Exchanges `value` between the lanes of `mask` that have not exited; `out` gets all values, or 0. Returns the lanes that took part.
+/// Exchanges `value` between the lanes of `mask` that have not exited. `out` receives each lane's value, or 0. Returns the lanes that took
+/// part.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -153,18 +154,18 @@ pub unsafe extern "C" fn __superstep_warp_gather(
 ) -> u32 {
     enter("a warp operation", |worker| {
         // SAFETY: `out` has room for a value of each lane.
-        unsafe { gather(worker, mask, What::Values, value, out) }.0
+        unsafe { gather(worker, mask, Purpose::Values, value, out) }.0
     })
 }
 
-/// Returns the lanes that took part, and whether this is the last of them, before the others continue.
+/// Exchanges values between lanes. Returns the lanes that took part, and whether this is the last of them, before the others continue.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
 unsafe fn gather(
     worker: &Worker,
     mask: u32,
-    what: What,
+    purpose: Purpose,
     value: u64,
     out: *mut [u64; WARP_LANES as usize],
 ) -> (u32, bool) {
@@ -176,14 +177,14 @@ unsafe fn gather(
         unsafe { out.write(values) };
         return (1 << (thread % WARP_LANES), true);
     }
-    let complete = (worker.cta.borrow_mut()).gather(thread, mask, what, value, out);
+    let complete = (worker.cta.borrow_mut()).gather(thread, mask, purpose, value, out);
     if !complete {
         worker.suspend(Pause::Waiting);
     }
     (worker.cta.borrow().answer(thread) as u32, complete)
 }
 
-/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane works for all.
+/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane to arrive does the work of all.
 ///
 /// # Safety
 /// `registers` must be the calling thread's.
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn __superstep_matrix(
         let place = &raw const own as u64;
         // SAFETY: `lanes` has room for 32 values.
         let (present, is_last) =
-            unsafe { gather(worker, u32::MAX, What::Matrices, place, &mut lanes) };
+            unsafe { gather(worker, u32::MAX, Purpose::Matrices, place, &mut lanes) };
         if present != u32::MAX {
             let text = format_args!(
                 "a matrix operation by {} of a warp's 32 lanes; it needs them all",
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn __superstep_matrix(
                 );
                 fail(worker, CudaError::MISALIGNED_ADDRESS, text);
             }
-            // From here on a bad address is the program's.
+            // From here on, a bad address is the program's fault.
             worker.place.set(Place::Kernel);
             matrix::run(operation, &lanes);
             worker.place.set(Place::Runtime);
@@ -230,7 +231,7 @@ pub unsafe extern "C" fn __superstep_matrix(
     });
 }
 
-/// The lanes of the warp that are at `site` together.
+/// Returns the lanes of the warp that are at `site` together.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
     enter("a warp operation", |worker| {
@@ -241,7 +242,7 @@ pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
         worker
             .cta
             .borrow_mut()
-            .ask_active_mask(thread, site as usize);
+            .wait_for_active_mask(thread, site as usize);
         worker.suspend(Pause::Waiting);
         worker.cta.borrow().answer(thread) as u32
     })
@@ -270,7 +271,7 @@ pub extern "C" fn __superstep_yield() {
     });
 }
 
-/// Whether `address` is in global memory: a live allocation, a `__device__` variable, or the heap of device-side `malloc`.
+/// Returns whether `address` is in global memory: a live allocation, a `__device__` variable, or the heap of device-side `malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     let address = address as u64;
@@ -295,7 +296,7 @@ pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     }
 }
 
-/// The CTA's shared memory: static variables, and the dynamic array.
+/// Returns the CTA's shared memory: static variables, and the dynamic array.
 fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
     let (first, last) = worker.thread_locals.get();
     // SAFETY: the block is this worker's own thread-local variable; it is set while a launch runs.
@@ -306,29 +307,25 @@ fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
     [first..last, dynamic]
 }
 
-/// Whether `address` is in the CTA's shared memory, static or dynamic.
+/// Returns whether `address` is in the CTA's shared memory, static or dynamic.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
-    let is_in = |worker| {
-        shared_ranges(worker)
-            .iter()
-            .any(|r| r.contains(&(address as u64)))
-    };
-    worker::current().is_some_and(is_in)
+    let is_in = |range: &std::ops::Range<u64>| range.contains(&(address as u64));
+    worker::current().is_some_and(|worker| shared_ranges(worker).iter().any(is_in))
 }
 
-/// The address in the CTA's shared memory with these lower 32 bits, which are PTX's shared address; beyond shared memory, one at the same
-/// distance from the static variables.
+/// Returns the address in the CTA's shared memory with these lower 32 bits, which are PTX's shared address. An address outside shared memory
+/// keeps its distance from the static variables.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
     let ranges = worker::current().map_or([0..0, 0..0], shared_ranges);
-    let behind = |range: &std::ops::Range<u64>| u64::from(low.wrapping_sub(range.start as u32));
-    let inside = |range: &&std::ops::Range<u64>| behind(range) < range.end - range.start;
+    let offset = |range: &std::ops::Range<u64>| u64::from(low.wrapping_sub(range.start as u32));
+    let inside = |range: &&std::ops::Range<u64>| offset(range) < range.end - range.start;
     let range = ranges.iter().find(inside).unwrap_or(&ranges[0]);
-    (range.start + behind(range)) as *mut c_void
+    (range.start + offset(range)) as *mut c_void
 }
 
-/// Whether `address` is on the running thread's stack, or in its CTA's frame.
+/// Returns whether `address` is on the running thread's stack, or in its CTA's frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_local(address: *const c_void) -> bool {
     worker::current().is_some_and(|worker| {
@@ -344,7 +341,7 @@ pub extern "C" fn __superstep_worker_count() -> u32 {
     crate::device::properties::MULTIPROCESSORS.max(crate::exec::pool::worker_count() as u32)
 }
 
-/// Number of the launch within the program (`%gridid`).
+/// Returns the number of the launch in the program (`%gridid`).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_grid_id() -> u64 {
     worker::current()
@@ -352,7 +349,7 @@ pub extern "C" fn __superstep_grid_id() -> u64 {
         .map_or(0, |job| job.grid_id)
 }
 
-/// Address of a cooperative launch's grid barrier (`%envreg1` and `%envreg2`), or 0.
+/// Returns the address of a cooperative launch's grid barrier (`%envreg1` and `%envreg2`), or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_grid_workspace() -> u64 {
     let job = worker::current().and_then(Worker::job);
@@ -367,28 +364,20 @@ pub extern "C" fn __superstep_shared_bytes() -> u64 {
     })
 }
 
-/// Ends the launch for a device function that this backend lacks.
+/// Ends the launch after a call to an unsupported device function.
 ///
 /// # Safety
 /// `what` must end with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> ! {
-    let worker = worker::current();
     // SAFETY: the text is a constant of the module, which ends with 0.
     let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy();
-    match worker {
-        Some(worker) => {
-            worker.place.set(Place::Runtime);
-            fail(
-                worker,
-                CudaError::NOT_SUPPORTED,
-                format_args!("{what} is not supported by the CPU backend"),
-            )
-        }
-        None => {
-            crate::runtime::unsupported(format_args!("{what} is not supported by the CPU backend"))
-        }
-    }
+    let text = format!("{what} is not supported by the CPU backend");
+    let Some(worker) = worker::current() else {
+        crate::runtime::unsupported(format_args!("{text}"));
+    };
+    worker.place.set(Place::Runtime);
+    fail(worker, CudaError::NOT_SUPPORTED, text)
 }
 
 /// Ends the running thread only (PTX `exit`).
@@ -409,7 +398,7 @@ pub extern "C" fn __superstep_trap() -> ! {
     })
 }
 
-/// A failed `assert`: prints CUDA's message and ends the launch.
+/// Prints CUDA's message for a failed `assert`, and ends the launch.
 ///
 /// # Safety
 /// `message`, `file` and `function` must end with 0 or be null.
@@ -443,10 +432,10 @@ pub unsafe extern "C" fn __superstep_assertfail(
     })
 }
 
-/// Device-side `printf`. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
+/// Formats and prints to stdout. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
 ///
 /// # Safety
-/// `format` must end with 0, and `arguments` must hold what it asks for.
+/// `format` must end with 0, and `arguments` must hold the values that it converts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_vprintf(
     format: *const c_char,

@@ -1,17 +1,17 @@
-//! Device-side `printf`: C's format strings over the packed arguments that NVPTX passes.
+//! Device-side `printf`: formats the packed arguments that NVPTX passes.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
-/// The arguments of a call: each at its natural alignment, floats as doubles, strings as pointers.
+/// Arguments of a call: each at its natural alignment, floats as doubles, strings as pointers.
 pub struct Packed {
     cursor: *const u8,
 }
 
 impl Packed {
-    /// Arguments that start at `first`, which is aligned to 8 bytes.
+    /// Reads arguments from `first` on, which is aligned to 8 bytes.
     ///
     /// # Safety
-    /// The memory holds the arguments of the format string; `first` may be null if there are none.
+    /// The memory must hold the arguments of the format string; `first` may be null if there are none.
     pub unsafe fn new(first: *const u8) -> Self {
         Packed { cursor: first }
     }
@@ -121,7 +121,7 @@ fn convert(
     }
 }
 
-/// Most bytes of a conversion: a larger width is a mistake.
+/// Maximum bytes of a conversion; a larger width is a mistake.
 const MOST_CONVERTED_BYTES: usize = 1 << 20;
 
 /// Appends the output of `snprintf`, called with a buffer that grows as needed.
@@ -152,7 +152,7 @@ pub fn device_string(address: u64) -> String {
     let mut buffer = [0u8; 256];
     while bytes.len() < 64 << 10 {
         let from = address + bytes.len() as u64;
-        // Up to the end of the page, since the next one may be unreadable.
+        // Stops at the end of the page, since the next one may be unreadable.
         let length = buffer.len().min(4096 - (from % 4096) as usize);
         let local = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),

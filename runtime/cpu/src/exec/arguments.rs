@@ -1,11 +1,11 @@
-//! Arguments of a kernel that outlive the call that passed them.
+//! Kernel arguments that outlive the call that passed them.
 
 use crate::errors::CudaError;
 use crate::registry::Kernel;
 use std::ffi::c_void;
 use superstep_abi::cpu::Parameter;
 
-/// Has the alignment of all parameters: none needs more.
+/// Unit of the copies, whose alignment suffices for every parameter.
 type Unit = u128;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ unsafe impl Send for OwnedArguments {}
 unsafe impl Sync for OwnedArguments {}
 
 impl OwnedArguments {
-    /// Copies the values to which `arguments` has a pointer for each of the kernel's parameters.
+    /// Copies the kernel's arguments through the pointers in `arguments`.
     pub fn copy(kernel: &Kernel, arguments: *const *mut c_void) -> Result<Self, CudaError> {
         let parameters = kernel.parameters;
         if !parameters.is_empty() && arguments.is_null() {
@@ -53,12 +53,12 @@ impl OwnedArguments {
         let mut rest = &mut values[..];
         let mut places = Vec::with_capacity(parameters.len());
         for (index, parameter) in parameters.iter().enumerate() {
-            let (own, behind) = rest.split_at_mut(units(parameter));
+            let (own, after) = rest.split_at_mut(units(parameter));
             let (place, bytes) = (own.as_mut_ptr().cast::<u8>(), parameter.bytes as usize);
-            // SAFETY: the argument has the parameter's size, for which there is room.
+            // SAFETY: the argument has the parameter's size, which fits into its units.
             unsafe { place.copy_from_nonoverlapping(from(index).cast(), bytes) };
             places.push(place.cast());
-            rest = behind;
+            rest = after;
         }
         OwnedArguments {
             _values: values,
@@ -66,7 +66,7 @@ impl OwnedArguments {
         }
     }
 
-    /// A pointer to each value, as `cudaLaunchKernel` takes it. Kernels only read through it.
+    /// Returns pointers to the values, as `cudaLaunchKernel` takes them. Kernels only read through them.
     pub fn pointers(&self) -> *mut *mut c_void {
         self.places.as_ptr().cast_mut()
     }

@@ -1,8 +1,8 @@
-//! State of barriers and warp operations of a CTA. `scheduler` switches between the threads.
+//! A CTA's barriers and warp operations. `scheduler` switches between the threads.
 
 use superstep_abi::cpu::WARP_LANES;
 
-/// Barriers that PTX can name, and one for clusters.
+/// Number of barriers: those that PTX can name, and one for clusters.
 pub const BARRIERS: usize = 17;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,14 +11,14 @@ pub enum State {
     Barrier(u8),
     /// Waiting for the other lanes of a mask.
     Gather(u32),
-    /// Waiting to learn which lanes are at this place in the code.
+    /// Waiting to learn which lanes are at this site in the code.
     ActiveMask(usize),
     Exited,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Threads that must arrive; 0: all alive.
+    /// Threads that must arrive; 0 means all live ones.
     expected: u32,
     arrived: u32,
     /// Arrivals whose predicate holds.
@@ -26,9 +26,9 @@ struct Barrier {
     waiting: Vec<u32>,
 }
 
-/// Purpose of an exchange between lanes. Only lanes with the same purpose meet.
+/// Purpose of an exchange between lanes, which only lanes with the same purpose join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Purpose {
     Values,
     /// Addresses of the lanes' parts of matrices.
     Matrices,
@@ -38,10 +38,10 @@ pub enum What {
 #[derive(Clone, Debug)]
 struct Gather {
     mask: u32,
-    what: What,
+    purpose: Purpose,
     arrived: u32,
     values: [u64; WARP_LANES as usize],
-    /// Each lane's place for the values.
+    /// Where each lane receives the values.
     places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
 }
 
@@ -55,7 +55,7 @@ impl Gather {
 #[derive(Debug, Default)]
 pub struct Cta {
     states: Vec<State>,
-    /// Results for threads that waited: barrier reduction (arrivals in the upper half, positive ones in the lower) or lanes.
+    /// Results for threads that waited: a barrier reduction (arrivals in the upper half, positive ones in the lower) or a lane mask.
     answers: Vec<u64>,
     barriers: [Barrier; BARRIERS],
     gathers: Vec<Vec<Gather>>,
@@ -93,7 +93,7 @@ impl Cta {
         self.states[thread as usize]
     }
 
-    /// The result for a thread that waited.
+    /// Returns the result for a thread that waited.
     pub fn answer(&self, thread: u32) -> u64 {
         self.answers[thread as usize]
     }
@@ -102,22 +102,22 @@ impl Cta {
         self.alive
     }
 
-    /// Whether all threads passed a barrier since the last call, so that all log entries precede it.
+    /// Returns whether all threads passed a barrier since the last call, so that all log entries precede it.
     pub fn take_merge_due(&mut self) -> bool {
         std::mem::take(&mut self.merge_due)
     }
 
-    /// As [`take_merge_due`](Self::take_merge_due), without a reset.
+    /// Like [`take_merge_due`](Self::take_merge_due), without a reset.
     pub fn is_merge_due(&self) -> bool {
         self.merge_due
     }
 
-    /// Whether an exchange between lanes was completed since the last call.
+    /// Returns whether an exchange between lanes was completed since the last call.
     pub fn take_exchanged(&mut self) -> bool {
         std::mem::take(&mut self.exchanged)
     }
 
-    /// Lets a thread arrive at a barrier, where it waits if `wait`. `expected` 0 means all threads. Returns `true` if it need not wait.
+    /// Makes a thread arrive at a barrier, and wait there if `wait`. `expected` 0 means all threads. Returns `true` if it need not wait.
     pub fn arrive(
         &mut self,
         thread: u32,
@@ -165,7 +165,7 @@ impl Cta {
         (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
     }
 
-    /// Ends a thread, which then counts as arrived wherever others wait for it.
+    /// Ends a thread. Other threads no longer wait for it.
     pub fn exit(&mut self, thread: u32) {
         self.states[thread as usize] = State::Exited;
         self.present[(thread / WARP_LANES) as usize] &= !(1 << (thread % WARP_LANES));
@@ -178,30 +178,30 @@ impl Cta {
         self.complete_gathers(thread / WARP_LANES);
     }
 
-    /// Adds `value` of a thread to the exchange between the lanes of `mask`. Returns `true` if all are there and `place` is filled; the answer
+    /// Adds a thread's `value` to the exchange between the lanes of `mask`. Returns `true` if it is complete and `place` is filled; the answer
     /// is the mask of the lanes that took part. `place` must stay valid until the thread runs again.
     pub fn gather(
         &mut self,
         thread: u32,
         mask: u32,
-        what: What,
+        purpose: Purpose,
         value: u64,
         place: *mut [u64; WARP_LANES as usize],
     ) -> bool {
         let (warp, lane) = (thread / WARP_LANES, (thread % WARP_LANES) as usize);
-        // A lane outside of its own mask is alone: CUDA leaves the result open.
+        // A lane outside its own mask exchanges with itself alone: CUDA leaves the result undefined.
         let mask = if mask >> lane & 1 == 1 {
             mask
         } else {
             1 << lane
         };
         let pending = &mut self.gathers[warp as usize];
-        let is_same = |gather: &Gather| gather.mask == mask && gather.what == what;
+        let is_same = |gather: &Gather| gather.mask == mask && gather.purpose == purpose;
         let known = pending.iter().position(is_same);
         let index = known.unwrap_or_else(|| {
             pending.push(Gather {
                 mask,
-                what,
+                purpose,
                 arrived: 0,
                 values: [0; WARP_LANES as usize],
                 places: [std::ptr::null_mut(); WARP_LANES as usize],
@@ -215,7 +215,7 @@ impl Cta {
         self.states[thread as usize] = State::Gather(mask);
         if gather.is_complete(self.present[warp as usize]) {
             let gather = pending.swap_remove(index);
-            self.hand_out(warp, &gather);
+            self.deliver(warp, &gather);
         }
         self.states[thread as usize] == State::Ready
     }
@@ -225,11 +225,11 @@ impl Cta {
         let complete = |gather: &Gather| gather.is_complete(present);
         while let Some(index) = self.gathers[pending].iter().position(complete) {
             let gather = self.gathers[pending].swap_remove(index);
-            self.hand_out(warp, &gather);
+            self.deliver(warp, &gather);
         }
     }
 
-    fn hand_out(&mut self, warp: u32, gather: &Gather) {
+    fn deliver(&mut self, warp: u32, gather: &Gather) {
         let first = warp * WARP_LANES;
         for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
             let (thread, place) = ((first + lane) as usize, gather.places[lane as usize]);
@@ -243,13 +243,14 @@ impl Cta {
         }
     }
 
-    /// Lets a thread wait, until no lane of its warp can run, for the lanes that are at `site` with it.
-    pub fn ask_active_mask(&mut self, thread: u32, site: usize) {
+    /// Makes a thread wait at `site` until no lane of its warp can run, to find the lanes that are there with it.
+    pub fn wait_for_active_mask(&mut self, thread: u32, site: usize) {
         self.states[thread as usize] = State::ActiveMask(site);
     }
 
-    /// When no lane of a warp can run: releases the lanes that wait for the active mask at one place. Returns `true` if there were any.
-    pub fn answer_active_mask(&mut self, warp: u32) -> bool {
+    /// Releases the lanes that wait for the active mask at one site. To be called if no lane of the warp can run. Returns `true` if there
+    /// were any.
+    pub fn release_active_mask(&mut self, warp: u32) -> bool {
         let first = (warp * WARP_LANES) as usize;
         let last = self.states.len().min(first + WARP_LANES as usize);
         let sites = self.states[first..last]
@@ -274,7 +275,8 @@ impl Cta {
         true
     }
 
-    /// When no thread can run: opens barriers with a thread count whose missing threads have exited. Returns `true` if any did.
+    /// Opens barriers with a thread count whose missing threads have exited. To be called if no thread can run. Returns `true` if any
+    /// opened.
     pub fn release_for_exited(&mut self) -> bool {
         let exited = self.states.len() as u32 - self.alive;
         let complete = |barrier: &Barrier| {
@@ -297,7 +299,7 @@ impl Cta {
                 .iter()
                 .take_while(|&&other| other == state)
                 .count();
-            let who = if run == 1 {
+            let threads = if run == 1 {
                 format!("thread {thread} waits")
             } else {
                 format!("threads {thread}-{} wait", thread + run - 1)
@@ -307,11 +309,11 @@ impl Cta {
                     let (at, needed) = (usize::from(id), self.needed(id.into()));
                     let arrived = self.barriers[at].arrived;
                     parts.push(format!(
-                        "{who} at barrier {id} ({arrived} of {needed} arrived)"
+                        "{threads} at barrier {id} ({arrived} of {needed} arrived)"
                     ));
                 }
                 State::Gather(mask) => {
-                    parts.push(format!("{who} for the lanes of warp mask {mask:#010x}"))
+                    parts.push(format!("{threads} for the lanes of warp mask {mask:#010x}"))
                 }
                 State::Ready | State::ActiveMask(_) | State::Exited => {}
             }

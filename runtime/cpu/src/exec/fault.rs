@@ -1,7 +1,7 @@
-//! Signals in kernels: an access outside of memory or a division by zero ends the launch, not the program.
+//! Signals in kernels: an access to unmapped memory or a division by zero ends the launch, not the program.
 //!
-//! The handler runs on its own stack, ends the faulting fiber and lets the worker's scheduler report. A signal elsewhere gets
-//! its earlier action.
+//! The handler runs on its own stack and ends the faulting fiber; the worker's scheduler reports the failure. A signal elsewhere
+//! is left to the previous handler.
 
 use crate::errors::CudaError;
 use crate::exec::fiber::{End, GUARD_BYTES};
@@ -24,7 +24,7 @@ pub struct SignalRecord {
     /// The address accessed; meaningless for SIGFPE.
     pub address: u64,
     pub is_write: bool,
-    /// The processor does not report non-canonical addresses.
+    /// `false` for a non-canonical address, which the processor does not report.
     pub knows_address: bool,
 }
 
@@ -113,11 +113,11 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
 }
 
-/// Lets an access right after an allocation pass, with a warning. The kernel holds no lock of the runtime.
+/// Permits an access right past the end of an allocation, with a warning. The kernel holds no lock of the runtime.
 fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
     let passes = record.signal == libc::SIGSEGV
         && record.knows_address
-        && crate::memory::open_behind(record.address);
+        && crate::memory::open_tail(record.address);
     if passes {
         let text = failure_of(worker, record, None).text;
         session().warning(format_args!("{text}; a GPU lets that pass"));
@@ -125,7 +125,7 @@ fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
     passes
 }
 
-/// Restores the earlier action for a signal that is not a kernel's; the faulting instruction then runs again.
+/// Restores the previous action for a signal that is not a kernel's; the faulting instruction then runs again.
 fn take_previous_action(signal: c_int) {
     let index = SIGNALS.iter().position(|&other| other == signal);
     if let Some(action) = index.and_then(|index| PREVIOUS.get()?.get(index)) {
@@ -151,7 +151,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
     match signal {
         libc::SIGFPE => worker.describe(
             CudaError::LAUNCH_FAILURE,
-            "integer division by zero, or of the least number by -1 (a GPU would continue with an arbitrary result)",
+            "integer division by zero, or of the smallest number by -1 (a GPU would continue with an arbitrary result)",
         ),
         libc::SIGILL => worker.describe(CudaError::LAUNCH_FAILURE, "illegal instruction; was the program built for another processor?"),
         _ => {
@@ -187,7 +187,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
     }
 }
 
-/// Whether the upper 17 bits of an address are equal.
+/// Returns whether the upper 17 bits of an address are equal.
 fn is_canonical(address: u64) -> bool {
     matches!((address as i64) >> 47, 0 | -1)
 }

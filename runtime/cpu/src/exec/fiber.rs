@@ -6,22 +6,22 @@ use corosensei::{Coroutine, Yielder};
 use std::io::Error;
 use std::sync::Arc;
 
-/// Forbidden memory below a stack, larger than most functions' frames.
+/// Size of the inaccessible memory below a stack, larger than most functions' frames.
 pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
 pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Waits, by its state in the CTA.
+    /// The thread waits, as its state in the CTA says.
     Waiting,
-    /// Waits in a loop, without a state: other warps go first.
+    /// The thread polls in a loop, so other warps run first.
     Yielded,
-    /// A warp of a kernel without fibers has ended.
+    /// A warp of a kernel without fibers has reached its end or a barrier.
     WarpDone,
     LogFull,
     /// The CUDA thread has ended in the middle of a function.
     Exit,
-    /// The kernel failed, by the worker's `failure`.
+    /// The kernel failed with the worker's `failure`.
     Failed,
 }
 
@@ -36,7 +36,7 @@ pub type FiberYielder = Yielder<(), Pause>;
 /// A CUDA thread, or the loop over the threads of a CTA.
 pub type Fiber = Coroutine<(), Pause, End, FiberStack>;
 
-/// A stack, with a guard below it unless there are very many.
+/// A stack, with a guard below it unless there are too many stacks.
 #[derive(Debug)]
 pub struct FiberStack {
     /// Shared by the stacks of a slab.
@@ -81,12 +81,12 @@ pub struct StackPool {
     free: Vec<FiberStack>,
     made: usize,
     stack_bytes: usize,
-    /// Stacks made at once, in one mapping without guards, since the number of mappings is limited.
-    slab: usize,
+    /// Stacks allocated together; if more than one, in a mapping without guards, since the number of mappings is limited.
+    pub slab: usize,
 }
 
 impl StackPool {
-    /// `stack_bytes` are rounded up to pages, at least 64 KiB.
+    /// Rounds `stack_bytes` up to pages, and to at least 64 KiB.
     pub fn new(stack_bytes: usize) -> Self {
         StackPool {
             free: Vec::new(),
@@ -96,16 +96,12 @@ impl StackPool {
         }
     }
 
-    /// Sets the least size of stacks, of which none may be in use.
+    /// Sets the minimum size of stacks, none of which may be in use.
     pub fn set_least_bytes(&mut self, bytes: usize) {
         if bytes > self.stack_bytes {
             self.free.clear();
             self.stack_bytes = bytes.next_multiple_of(PAGE_BYTES);
         }
-    }
-
-    pub fn set_slab(&mut self, stacks: usize) {
-        self.slab = stacks;
     }
 
     fn add_slab(&mut self) -> Result<(), Error> {
@@ -138,26 +134,26 @@ impl StackPool {
         self.free.push(stack);
     }
 
-    /// Takes the stack of a fiber, wherever it stopped.
+    /// Reclaims the stack of a fiber, wherever it stopped.
     ///
     /// # Safety
     /// Nothing on the fiber's stack may need to be dropped.
     pub unsafe fn reclaim(&mut self, mut fiber: Fiber) {
         if !fiber.done() {
-            // SAFETY: nothing on its stack needs to be dropped, as this function's contract says.
+            // SAFETY: this function's contract says that nothing on the stack needs to be dropped.
             unsafe { fiber.force_reset() };
         }
         self.give(fiber.into_stack());
     }
 }
 
-/// Whether `stacks` stacks may have a mapping and a guard each.
+/// Returns whether each of `stacks` stacks can have its own mapping and guard.
 pub fn may_have_guards(stacks: usize, most_mappings: usize) -> bool {
     stacks <= most_mappings / 8
 }
 
-/// How many of `workers` may run CTAs of `threads_per_cta` fibers at once, with stacks that take at most a quarter of the memory mappings
-/// of a process: the rest is for the program and for stacks of earlier launches.
+/// Returns how many of `workers` may run CTAs of `threads_per_cta` fibers at once. Their stacks take at most a quarter of the process's
+/// memory mappings; the rest is for the program and for stacks of earlier launches.
 pub fn workers_for(workers: usize, threads_per_cta: usize, most_mappings: usize) -> usize {
     // A stack takes two mappings: itself and its guard.
     (most_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))

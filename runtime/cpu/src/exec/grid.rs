@@ -1,24 +1,33 @@
 //! Cooperative launches: all CTAs run at the same time, each on its own worker, and wait for each other at the grid's barrier.
 //!
 //! CUDA's headers implement the barrier (`grid.sync()`): each CTA adds to a word, and polls it until its highest bit has changed.
-//! This module has the word, and lets workers sleep between two polls.
+//! This module provides the word, and lets workers sleep between polls.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Longest sleep between two polls: CTAs may also wait for something else.
+/// Longest sleep between polls, since CTAs may also wait for something else.
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// `grid_workspace` of CUDA's `cooperative_groups/details/driver_abi.h`.
 #[repr(C)]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Workspace {
     bytes: u32,
     barrier: AtomicU32,
 }
 
-#[derive(Debug)]
+impl Default for Workspace {
+    fn default() -> Self {
+        Workspace {
+            bytes: size_of::<Workspace>() as u32,
+            barrier: AtomicU32::new(0),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
 pub struct Grid {
     workspace: Box<Workspace>,
     /// The barrier's highest bit when workers were last woken.
@@ -27,28 +36,14 @@ pub struct Grid {
     changed: Condvar,
 }
 
-impl Default for Grid {
-    fn default() -> Self {
-        Grid {
-            workspace: Box::new(Workspace {
-                bytes: size_of::<Workspace>() as u32,
-                ..Workspace::default()
-            }),
-            phase: AtomicU32::new(0),
-            sleepers: Mutex::new(()),
-            changed: Condvar::new(),
-        }
-    }
-}
-
 impl Grid {
-    /// First byte of the workspace, and one past its last.
+    /// Returns the workspace's first byte, and one past its last.
     pub fn range(&self) -> (u64, u64) {
         let first = (&raw const *self.workspace) as u64;
         (first, first + u64::from(self.workspace.bytes))
     }
 
-    /// Wakes sleeping workers, if the barrier has opened since the last call.
+    /// Wakes sleeping workers and returns `true` if the barrier has opened since the last call.
     pub fn announce(&self) -> bool {
         let phase = self.workspace.barrier.load(Ordering::Acquire) >> 31;
         if self.phase.load(Ordering::Relaxed) == phase {

@@ -16,12 +16,12 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::in_situ::Running;
 use superstep_trace::{Probe, Recorded};
 
-/// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
+/// CTAs that run on a large GPU at the same time: 16 per multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Result of later CUDA calls.
+    /// Error that later CUDA calls return.
     pub error: CudaError,
     pub text: String,
 }
@@ -39,24 +39,26 @@ pub struct Job {
     pub kernel: Arc<Kernel>,
     pub arguments: Arguments,
     pub active: ActiveLaunch,
-    /// Global memory at the launch's beginning.
+    /// Global memory at the start of the launch.
     pub ranges: Arc<Ranges>,
-    /// Number among all launches of the program (`%gridid`).
+    /// Number of the launch in the program (`%gridid`).
     pub grid_id: u64,
-    /// Aggregates of its accesses; `None` where they are recorded.
+    /// Aggregates of its accesses; `None` if they are recorded instead.
     pub running: Option<Running>,
     pub probed: Option<Box<Probed>>,
-    /// Whether the handlers of the module's probe run once for a warp: then all of its kernels log, also those without a place of it.
+    /// Whether the module's probe has handlers that run once per warp. All kernels of the module then log, even without probe points.
     pub probe_logs: bool,
     pub grid_barrier: Option<Grid>,
-    ctas: u64,
+    pub ctas: u64,
     next_cta: AtomicU64,
     batch: u64,
     stopped: AtomicBool,
-    failure: Mutex<Option<Failure>>,
-    accesses: AtomicU64,
-    counts: Mutex<Vec<u64>>,
-    children: Mutex<Vec<Child>>,
+    pub failure: Mutex<Option<Failure>>,
+    pub accesses: AtomicU64,
+    /// Counts by site, in the order of the kernel's sites.
+    pub counts: Mutex<Vec<u64>>,
+    /// The CTAs' requests; those of each CTA are in order.
+    pub children: Mutex<Vec<Child>>,
 }
 
 impl Job {
@@ -69,17 +71,16 @@ impl Job {
         workers: usize,
     ) -> Self {
         let ctas: u64 = active.launch.grid.iter().map(|&n| u64::from(n)).product();
-        // Small enough that all workers end at about the same time, large enough that the counter is no bottleneck. 1
-        // where all CTAs might be on a GPU at the same time and wait for each other.
+        // Small enough that all workers end at about the same time, large enough that the counter is no bottleneck. 1 if
+        // all CTAs might run on a GPU at the same time and wait for each other.
         let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
             1
         } else {
             (ctas / (workers as u64 * 16).max(1)).clamp(1, 64)
         };
-        let sites = if kernel.probe == Probe::Count {
-            kernel.sites.len()
-        } else {
-            0
+        let counts = match kernel.probe {
+            Probe::Count => vec![0; kernel.sites.len()],
+            _ => Vec::new(),
         };
         Job {
             kernel,
@@ -97,25 +98,21 @@ impl Job {
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
             accesses: AtomicU64::new(0),
-            counts: Mutex::new(vec![0; sites]),
+            counts: Mutex::new(counts),
             children: Mutex::default(),
         }
-    }
-
-    pub fn ctas(&self) -> u64 {
-        self.ctas
     }
 
     pub fn threads(&self) -> u32 {
         self.active.launch.block.iter().product()
     }
 
-    /// Whether the kernel logs its accesses, or probe places of a warp.
+    /// Returns whether the kernel logs its accesses, or probe points of a warp.
     pub fn is_traced(&self) -> bool {
         self.kernel.probe == Probe::Trace || self.probe_logs
     }
 
-    /// Whether the accesses or counts of a CTA are kept.
+    /// Returns whether the accesses or counts of a CTA are kept.
     pub fn keeps(&self, cta: u64) -> bool {
         match self.active.recorded {
             Recorded::All => true,
@@ -139,7 +136,7 @@ impl Job {
         }
     }
 
-    /// The next CTAs to run; `None` after the last one or a failure.
+    /// Returns the next CTAs to run; `None` after the last one or a failure.
     pub fn take_ctas(&self) -> Option<std::ops::Range<u64>> {
         if self.is_stopped() {
             return None;
@@ -148,8 +145,8 @@ impl Job {
         (first < self.ctas).then(|| first..self.ctas.min(first + self.batch))
     }
 
-    /// The number of CTAs handed out; `None` when none is left.
-    pub fn handed_out(&self) -> Option<u64> {
+    /// Returns the number of CTAs that have been taken; `None` if none is left.
+    pub fn ctas_taken(&self) -> Option<u64> {
         let next = self.next_cta.load(Ordering::Relaxed);
         (next < self.ctas && !self.is_stopped()).then_some(next)
     }
@@ -169,35 +166,10 @@ impl Job {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    pub fn failure(&self) -> Option<Failure> {
-        self.failure.lock().clone()
-    }
-
-    pub fn add_accesses(&self, accesses: u64) {
-        self.accesses.fetch_add(accesses, Ordering::Relaxed);
-    }
-
-    pub fn accesses(&self) -> u64 {
-        self.accesses.load(Ordering::Relaxed)
-    }
-
     /// Adds a worker's counts, in the order of the kernel's sites.
     pub fn add_counts(&self, counts: impl Iterator<Item = u64>) {
         for (sum, count) in self.counts.lock().iter_mut().zip(counts) {
             *sum += count;
         }
-    }
-
-    pub fn add_child(&self, child: Child) {
-        self.children.lock().push(child);
-    }
-
-    /// The CTAs' requests, those of each CTA in order.
-    pub fn take_children(&self) -> Vec<Child> {
-        std::mem::take(&mut self.children.lock())
-    }
-
-    pub fn counts(&self) -> Vec<u64> {
-        self.counts.lock().clone()
     }
 }

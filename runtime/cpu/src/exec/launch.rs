@@ -33,7 +33,7 @@ use superstep_trace::{LaunchOutcome, Probe, StreamId};
 type Configuration = (dim3, dim3, usize, *mut c_void);
 
 thread_local! {
-    /// Never dropped, since destructors of the program's variables may launch kernels. Has no memory
+    /// Never dropped, since destructors of the program's variables may launch kernels. Owns no memory
     /// while it is empty.
     static CONFIGURATIONS: RefCell<ManuallyDrop<Vec<Configuration>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
@@ -84,21 +84,21 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
 }
 
 /// Checks grid, block and shared memory against the limits of the device and the kernel.
-pub fn check(kernel: &Kernel, asked: &Asked) -> CudaResult {
-    let (grid, block) = (extents(asked.grid), extents(asked.block));
+pub fn check(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
+    let (grid, block) = (extents(request.grid), extents(request.block));
     if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
     }
     if grid.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u32::MAX) {
         let name = &kernel.display_name;
-        session().warning(format_args!("kernel {name}: a grid of {grid:?} CTAs has more than 2^32, which captures cannot number"));
+        session().warning(format_args!("kernel {name}: a grid of {grid:?} has more than 2^32 CTAs, which captures cannot number"));
         return Err(CudaError::INVALID_CONFIGURATION);
     }
     if block.iter().product::<u32>() > kernel.most_threads {
         return Err(CudaError::INVALID_VALUE);
     }
-    if asked.shared_bytes as u64 > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
-        return Err(if asked.is_cooperative {
+    if request.shared_bytes as u64 > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+        return Err(if request.is_cooperative {
             CudaError::COOPERATIVE_LAUNCH_TOO_LARGE
         } else {
             CudaError::INVALID_VALUE
@@ -107,10 +107,10 @@ pub fn check(kernel: &Kernel, asked: &Asked) -> CudaResult {
     Ok(())
 }
 
-/// A kernel launch by the program.
+/// A kernel launch that the program requested.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    /// Address of the kernel's host function, or of its own for a launch from the device.
+pub struct LaunchRequest {
+    /// Address of the kernel's host function, or of the kernel itself for a device-side launch.
     pub function: usize,
     pub grid: dim3,
     pub block: dim3,
@@ -119,11 +119,11 @@ pub struct Asked {
 }
 
 /// Checks that all CTAs of a launch fit on the device.
-fn check_residency(kernel: &Kernel, asked: &Asked) -> CudaResult {
-    let threads = extents(asked.block).iter().product::<u32>() as c_int;
-    let resident = occupancy(kernel, threads, asked.shared_bytes)?;
+fn check_residency(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
+    let threads = extents(request.block).iter().product::<u32>() as c_int;
+    let resident = occupancy(kernel, threads, request.shared_bytes)?;
     let most = u64::from(MULTIPROCESSORS) * resident as u64;
-    let ctas: u64 = (extents(asked.grid).iter())
+    let ctas: u64 = (extents(request.grid).iter())
         .map(|&n| u64::from(n))
         .product();
     if ctas <= most {
@@ -137,14 +137,14 @@ fn check_residency(kernel: &Kernel, asked: &Asked) -> CudaResult {
 }
 
 /// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
-fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
-    if graphs::launched(asked, arguments, stream)? {
+fn submit(request: LaunchRequest, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
+    if graphs::add_launch(request, arguments, stream)? {
         return Ok(());
     }
-    launch(asked, arguments, stream)
+    launch(request, arguments, stream)
 }
 
-/// `cudaLaunchCooperativeKernelMultiDevice`, which is not supported on a GPU either.
+/// `cudaLaunchCooperativeKernelMultiDevice`: unsupported on both backends.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
     unsupported(format_args!(
@@ -159,18 +159,22 @@ fn no_clusters(kernel: &Kernel) -> ! {
     ))
 }
 
-/// Runs a kernel and its children to the end.
-pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
+/// Runs a kernel and its children to completion.
+pub fn launch(
+    request: LaunchRequest,
+    arguments: *mut *mut c_void,
+    stream: *mut c_void,
+) -> CudaResult {
     check_sticky()?;
-    let kernel = registry::kernel(asked.function as *const c_void)?;
-    check(&kernel, &asked)?;
-    if asked.is_cooperative {
-        check_residency(&kernel, &asked)?;
+    let kernel = registry::kernel(request.function as *const c_void)?;
+    check(&kernel, &request)?;
+    if request.is_cooperative {
+        check_residency(&kernel, &request)?;
     }
     let stream = stream_id(stream)?;
-    let children = run(&kernel, asked, arguments, stream, None)?;
+    let children = run(&kernel, request, arguments, stream, None)?;
     if !children.is_empty() {
-        // Their errors are reported by later calls, as all errors of a device.
+        // Later calls report their errors, as all errors of a device.
         let outcome = run_all(children, |work| run_child(work, stream));
         outcome.unwrap_or_else(set_sticky);
     }
@@ -179,7 +183,7 @@ pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) ->
 
 fn run(
     kernel: &Arc<Kernel>,
-    asked: Asked,
+    request: LaunchRequest,
     arguments: *mut *mut c_void,
     stream: StreamId,
     parent: Option<u64>,
@@ -188,14 +192,14 @@ fn run(
         no_clusters(kernel);
     }
     let geometry = Geometry {
-        grid: extents(asked.grid),
-        block: extents(asked.block),
-        dynamic_shared_bytes: asked.shared_bytes as u64,
+        grid: extents(request.grid),
+        block: extents(request.block),
+        dynamic_shared_bytes: request.shared_bytes as u64,
         static_shared_bytes: kernel.static_shared_bytes,
         device: devices::current(),
     };
     let mut workers = pool::worker_count();
-    if asked.is_cooperative {
+    if request.is_cooperative {
         workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
     }
     let session = session();
@@ -222,7 +226,7 @@ fn run(
         workers,
     );
     job.running = running;
-    if asked.is_cooperative {
+    if request.is_cooperative {
         job.cooperate();
     }
     match probed {
@@ -247,12 +251,15 @@ fn run(
     }
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if kernel.probe == Probe::Count {
-        session.site_counts(&job.active, kernel.sites.iter().copied().zip(job.counts()));
+        session.site_counts(
+            &job.active,
+            kernel.sites.iter().copied().zip(job.counts.lock().clone()),
+        );
     }
     if let Some(probed) = &job.probed {
         probed.finish(&job, elapsed_ns);
     }
-    let failure = job.failure();
+    let failure = job.failure.lock().clone();
     let outcome = match &failure {
         None => LaunchOutcome::Completed,
         Some(failure) => LaunchOutcome::Failed(failure.text.clone()),
@@ -260,22 +267,27 @@ fn run(
     if let Some(running) = &job.running {
         session.launch_aggregated(running);
     }
-    session.launch_end(&job.active, job.accesses(), elapsed_ns, outcome);
-    // As for an asynchronous failure, the launch succeeds and later calls fail.
+    session.launch_end(
+        &job.active,
+        job.accesses.load(Ordering::Relaxed),
+        elapsed_ns,
+        outcome,
+    );
+    // As with an asynchronous failure, the launch succeeds and later calls fail.
     if let Some(failure) = failure {
         session.fault(&failure.text);
         set_sticky(failure.error);
         return Ok(Vec::new());
     }
-    Ok(job.take_children())
+    Ok(std::mem::take(&mut job.children.lock()))
 }
 
-/// Carries out a kernel's request; returns further ones.
+/// Runs a kernel's request; returns the requests that follow from it.
 fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
     let children = match work {
         Work::Launch(child) => {
             let (arguments, parent) = (child.arguments.pointers(), Some(child.parent));
-            run(&child.kernel, child.asked, arguments, stream, parent)?
+            run(&child.kernel, child.request, arguments, stream, parent)?
         }
         Work::Copy { to, from, bytes } => {
             let rows = Rows::one(to, from, bytes);
@@ -329,7 +341,7 @@ fn launch_configured(
             _ => {}
         }
     }
-    let asked = Asked {
+    let request = LaunchRequest {
         function: function as usize,
         grid: configuration.gridDim,
         block: configuration.blockDim,
@@ -337,20 +349,20 @@ fn launch_configured(
         is_cooperative,
     };
     let stream = configuration.stream.cast();
-    submit(asked, arguments, as_given_to(call, stream))
+    submit(request, arguments, as_given_to(call, stream))
 }
 
 cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(Asked { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
+        submit(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
     }
 
     fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(Asked { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
+        submit(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
     fn [cudaLaunchKernelExC](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {

@@ -8,18 +8,19 @@ use crate::exec::threads;
 use crate::exec::worker::{Mode, Worker};
 use crate::runtime::session;
 use parking_lot::{Condvar, Mutex};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Polls of a worker, or the waiting host thread, before it sleeps: some tens of microseconds.
+/// Polls by a worker, or by the waiting host thread, before it sleeps: tens of microseconds.
 const SPIN_TURNS: u32 = 4000;
-/// Time without a new CTA after which CTAs may be waiting for others that have not begun.
+/// Time without a new CTA after which CTAs may be waiting for others that have not started.
 const STALL: Duration = Duration::from_millis(250);
 const MOST_WORKERS: usize = 1024;
-/// Stack of a worker thread, with its thread-local (static shared) variables.
+/// Size of a worker thread's stack and thread-local variables, which are static shared memory.
 const WORKER_STACK_BYTES: usize = 16 << 20;
-/// Most mappings of a process if `vm.max_map_count` is unknown.
+/// Maximum mappings of a process if `vm.max_map_count` is unknown.
 const DEFAULT_MOST_MAPPINGS: usize = 65530;
 
 struct Pool {
@@ -73,10 +74,10 @@ pub fn worker_count() -> usize {
     pool().workers
 }
 
-/// Stacks that a worker makes at once for a CTA's threads, when all CTAs of a launch run at the same time.
+/// Returns how many stacks a worker allocates together if all CTAs of a launch run at the same time.
 pub fn slab_for(job: &Job) -> usize {
     let threads = job.threads() as usize;
-    let stacks = threads.saturating_mul(job.ctas() as usize);
+    let stacks = threads.saturating_mul(job.ctas as usize);
     if may_have_guards(stacks, pool().most_mappings) {
         1
     } else {
@@ -84,12 +85,12 @@ pub fn slab_for(job: &Job) -> usize {
     }
 }
 
-/// Runs a launch to its end; an error if no worker thread could be started.
+/// Runs a launch to completion. Fails if no worker thread could be started.
 pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     let pool = pool();
     let _one_at_a_time = pool.launch.lock();
     fault::install_handlers();
-    let most = usize::try_from(job.ctas()).unwrap_or(usize::MAX);
+    let most = usize::try_from(job.ctas).unwrap_or(usize::MAX);
     let mut wanted = pool.workers.min(most).max(1);
     if job.grid_barrier.is_some() {
         wanted = most;
@@ -111,7 +112,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
 }
 
 impl Pool {
-    /// Wakes `wanted` workers; after a cooperative launch there may be more of them than cores.
+    /// Wakes `wanted` workers, which may outnumber the cores after a cooperative launch.
     fn wake(&self, wanted: usize) {
         if wanted > self.workers {
             self.work.notify_all();
@@ -125,19 +126,15 @@ impl Pool {
     fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
         while state.started < wanted {
             let number = state.started;
-            let work = |number| pool().work_for_ever(number as u32);
-            threads::start(
-                &format!("superstep-{number}"),
-                WORKER_STACK_BYTES,
-                work,
-                number,
-            )?;
+            let work = |number| pool().work_forever(number as u32);
+            let name = CString::new(format!("superstep-{number}"))?;
+            threads::start(name, WORKER_STACK_BYTES, work, number)?;
             state.started += 1;
         }
         Ok(())
     }
 
-    fn work_for_ever(&self, number: u32) -> ! {
+    fn work_forever(&self, number: u32) -> ! {
         let worker: &'static Worker = Box::leak(Box::new(Worker::new(number)));
         worker.become_current();
         block_signals();
@@ -166,7 +163,7 @@ impl Pool {
             scheduler.run(&job);
             let mut state = self.state.lock();
             state.running -= 1;
-            // A worker leaves when no CTA is left, so no other one need join.
+            // A worker stops when no CTA is left, so no other one needs to join.
             state.wanted = 0;
             if state.running == 0 {
                 state.job = None;
@@ -185,8 +182,8 @@ impl Pool {
         }
     }
 
-    /// Waits for the end of a launch. On a GPU all CTAs that fit run at the same time, and programs rely on that when they make
-    /// CTAs wait for each other. A launch whose CTAs seem to do so gets more workers than there are cores.
+    /// Waits for the end of a launch. On a GPU, all CTAs that fit run at the same time, and programs whose CTAs wait for each
+    /// other rely on that. A launch whose CTAs seem to do so gets more workers than there are cores.
     fn wait(&'static self, generation: u64, job: &Job) {
         for _ in 0..SPIN_TURNS {
             if self.finished.load(Ordering::Acquire) == generation {
@@ -195,12 +192,12 @@ impl Pool {
             std::hint::spin_loop();
         }
         let mut state = self.state.lock();
-        let mut before = job.handed_out();
+        let mut before = job.ctas_taken();
         while self.finished.load(Ordering::Acquire) != generation {
             if !self.done.wait_for(&mut state, STALL).timed_out() {
                 continue;
             }
-            let now = job.handed_out();
+            let now = job.ctas_taken();
             // A probe's memory is for the original number of workers.
             let may_grow = job.probed.is_none() && state.wanted == 0 && job.grid_barrier.is_none();
             if now.is_some() && now == before && may_grow {
@@ -223,9 +220,9 @@ impl Pool {
     }
 }
 
-/// Leaves the program's signals to its own threads.
+/// Blocks the program's signals in this thread.
 fn block_signals() {
-    // SAFETY: fills a signal set in and blocks it for this thread; the signals of faults stay open.
+    // SAFETY: initialises a signal set and blocks it for this thread, except for the signals of faults.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigfillset(&mut set);

@@ -1,11 +1,11 @@
 //! Threads that never end, and can start while another thread holds the dynamic loader's lock.
 //!
 //! A constructor of a library that `dlopen` loads may launch a kernel, and so may a destructor of one that `dlclose` unloads: the launching
-//! thread then holds that lock, and waits for the workers. The C library takes it too, where a thread's first variable with a destructor is
-//! made. Workers never end, so their variables need none.
+//! thread then holds that lock while it waits for the workers. The C library also takes it when a thread creates its first variable with a
+//! destructor. Workers never end, so their variables need no destructors.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::io::Error;
 use std::mem::{MaybeUninit, transmute};
 use std::ptr::null_mut;
@@ -17,7 +17,7 @@ thread_local! {
     static NEVER_ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-// Hidden, so that the references in this library lead here, and those of other libraries do not.
+// Hidden, so that only references in this library resolve to it.
 std::arch::global_asm!(
     ".globl __cxa_thread_atexit_impl",
     ".hidden __cxa_thread_atexit_impl",
@@ -27,11 +27,11 @@ std::arch::global_asm!(
     ours = sym note_destructor,
 );
 
-/// Replaces the C library's `__cxa_thread_atexit_impl` for the standard library in here: registers the destructor of a
-/// thread-local variable.
+/// Replaces the C library's `__cxa_thread_atexit_impl` for this library's copy of the standard library: registers the
+/// destructor of a thread-local variable.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The same as for the C library's function.
 unsafe extern "C" fn note_destructor(
     destructor: Destructor,
     variable: *mut c_void,
@@ -51,20 +51,20 @@ unsafe extern "C" fn note_destructor(
 
 /// Starts a thread that runs `work`, which must not return.
 pub fn start(
-    name: &str,
+    name: CString,
     stack_bytes: usize,
     work: fn(usize),
     argument: usize,
 ) -> std::io::Result<()> {
     let started = Box::new(Started {
-        name: format!("{name}\0"),
+        name,
         work,
         argument,
     });
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();
     let started = Box::into_raw(started);
-    // SAFETY: the attributes are made before they are used; `run` gets a pointer to what it expects.
+    // SAFETY: the attributes are initialised before they are used; `run` takes a `Started`.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
@@ -80,25 +80,23 @@ pub fn start(
     if error == 0 {
         return Ok(());
     }
-    // SAFETY: no thread got it.
+    // SAFETY: no thread was created that could own it.
     drop(unsafe { Box::from_raw(started) });
     Err(Error::from_raw_os_error(error))
 }
 
 struct Started {
-    name: String,
+    name: CString,
     work: fn(usize),
     argument: usize,
 }
 
 extern "C" fn run(started: *mut c_void) -> *mut c_void {
     NEVER_ENDS.set(true);
-    // SAFETY: `start` made the box for this thread.
+    // SAFETY: `start` leaked the box for this thread.
     let started = unsafe { Box::from_raw(started.cast::<Started>()) };
-    if let Ok(name) = CStr::from_bytes_until_nul(started.name.as_bytes()) {
-        // SAFETY: the calling thread, and a text that ends with a zero byte.
-        unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
-    }
+    // SAFETY: names the calling thread with a text that ends with a zero byte.
+    unsafe { libc::pthread_setname_np(libc::pthread_self(), started.name.as_ptr()) };
     (started.work)(started.argument);
     null_mut()
 }

@@ -17,15 +17,15 @@ use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a kernel: a signal is the kernel's fault.
+    /// In a kernel, which a signal fails.
     Kernel,
-    /// In the runtime: a signal is our own.
+    /// In the runtime, where a signal is a bug.
     Runtime,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// One after the other, each by its own call.
+    /// One after the other, each with its own call.
     Plain,
     /// In a loop from one barrier to the next.
     Loops(Step),
@@ -33,7 +33,7 @@ pub enum Mode {
 }
 
 pub struct Worker {
-    /// The "multiprocessor" of its CTAs, from 0.
+    /// Number from 0, which its CTAs see as their multiprocessor.
     pub number: u32,
     job: Cell<*const Job>,
     /// The thread state of the launch's module on this worker.
@@ -49,9 +49,9 @@ pub struct Worker {
     pub stack_floor: Cell<u64>,
     pub signal: Cell<Option<SignalRecord>>,
     pub failure: RefCell<Option<Failure>>,
-    /// Log of a warp whose threads run one after the other, from the first such traced kernel on.
+    /// Log of a warp whose threads run one after the other; allocated for the first traced kernel of that kind.
     pub warp_log: RefCell<Option<WarpLog>>,
-    /// Variables of threads that run in a loop: first and last byte.
+    /// Variables of threads that run in a loop: the first byte, and one past the last.
     pub frame: Cell<(*mut u8, *mut u8)>,
     /// Whether the thread state identifies the running thread.
     pub knows_thread: Cell<bool>,
@@ -59,9 +59,9 @@ pub struct Worker {
     pub ctas: Cell<(u64, u64)>,
     /// The warp whose threads run one after the other.
     pub warp: Cell<u32>,
-    /// Log of an unrecorded CTA, first to last word, which is overwritten.
+    /// Log of an unrecorded CTA, which is overwritten: the first word, and one past the last.
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
-    /// Next thread to run in [`Mode::Plain`], and one past the last of the warp.
+    /// Next thread to run in [`Mode::Plain`]. `end_thread` is one past the last of the warp.
     pub next_thread: Cell<u32>,
     pub end_thread: Cell<u32>,
     /// `threadIdx` of each thread of a CTA of the current shape.
@@ -119,7 +119,7 @@ impl Worker {
         self.last_range.set((0, 0));
     }
 
-    /// The launch; `None` when idle.
+    /// Returns the launch; `None` when idle.
     pub fn job(&self) -> Option<&Job> {
         // SAFETY: `set_job` stores a launch that outlives the work on it, and clears it afterwards.
         unsafe { self.job.get().as_ref() }
@@ -201,14 +201,14 @@ impl Worker {
         }
     }
 
-    /// The current thread's last access in the log of its warp.
+    /// Returns the current thread's last access in the log of its warp.
     pub fn last_access(&self) -> Option<LogEntry> {
         let log = self.warp_log.borrow();
         let lane = (self.thread() % WARP_LANES) as usize;
         log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
     }
 
-    /// A failure whose text begins with kernel, CTA and thread.
+    /// Returns a failure whose text begins with kernel, CTA and thread.
     pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
         let Some(job) = self.job() else {
             return Failure {
@@ -229,7 +229,7 @@ impl Worker {
     }
 }
 
-/// `threadIdx` of thread `thread` in a CTA of shape `block`.
+/// Returns `threadIdx` of thread `thread` in a CTA of shape `block`.
 pub fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
     [
         thread % block[0],

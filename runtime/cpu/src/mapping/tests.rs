@@ -15,7 +15,7 @@ fn memory_is_zero_and_writable() {
 }
 
 #[test]
-fn a_reservation_opens_in_part() {
+fn part_of_a_reservation_can_be_opened() {
     let mapping = Mapping::reserve(4 * PAGE_BYTES).unwrap();
     mapping.open(PAGE_BYTES, 2 * PAGE_BYTES).unwrap();
     assert!(mapping.open(3 * PAGE_BYTES, 2 * PAGE_BYTES).is_err());

@@ -1,4 +1,4 @@
-//! CUDA arrays for copies: plain memory with a pitch. Textures are not supported.
+//! CUDA arrays, only for copies: plain memory with a pitch. Textures are not supported.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put, put_if_wanted};
 use crate::handles::Handles;
@@ -72,16 +72,7 @@ fn allocate(
     put(place, ARRAYS.insert(array))
 }
 
-fn free(handle: *mut c_void) -> CudaResult {
-    check_sticky()?;
-    if handle.is_null() {
-        return Ok(());
-    }
-    let array = ARRAYS.remove(handle)?;
-    memory::free(array.address, |kind| *kind == AllocationKind::Array)
-}
-
-/// Address of byte `x` of row `y` of an array, and the array's pitch.
+/// Returns the address of byte `x` of row `y` of an array, and the array's pitch.
 fn part(handle: *const c_void, x: usize, y: usize) -> Result<(u64, u64), CudaError> {
     let array = get(handle)?;
     if x as u64 > array.pitch_bytes || y >= array.extent.height.max(1) {
@@ -114,7 +105,12 @@ cuda! {
     }
 
     fn [cudaFreeArray](array: *mut c_void) {
-        free(array)
+        check_sticky()?;
+        if array.is_null() {
+            return Ok(());
+        }
+        let array = ARRAYS.remove(array)?;
+        memory::free(array.address, |kind| *kind == AllocationKind::Array)
     }
 
     fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut cudaExtent, flags: *mut c_uint, array: *mut c_void) {
@@ -127,7 +123,6 @@ cuda! {
     fn [cudaGetChannelDesc](format: *mut ChannelFormat, array: *const c_void) {
         put(format, get(array)?.format)
     }
-
 }
 
 cuda! { in_stream Copy:
@@ -168,7 +163,7 @@ cuda! { in_stream Copy:
     }
 }
 
-/// Calls `copy` for the rows of `bytes` from row `y`, byte `x` on: address, offset in the linear memory, bytes.
+/// Splits `bytes` from row `y`, byte `x` on into rows, and calls `copy` with each row's address, offset in linear memory, and bytes.
 fn in_rows(
     handle: *const c_void,
     x: usize,

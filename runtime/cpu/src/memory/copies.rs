@@ -1,4 +1,4 @@
-//! Copies: `cudaMemcpy` and its relatives. Each is checked against its allocations, carried out at once, and noted.
+//! Copies: `cudaMemcpy` and its relatives. Each is checked against its allocations, performed at once, and recorded.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::memory;
@@ -11,7 +11,7 @@ use superstep_trace::{CopyDirection, StreamId};
 /// `cudaMemcpyDefault`.
 pub const KIND_DEFAULT: c_int = 4;
 
-/// Whether destination and source must be device memory; `None`: any memory.
+/// Returns whether destination and source must be device memory; `None` permits any memory.
 fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
     match kind {
         0 => Ok((Some(false), Some(false))),
@@ -55,7 +55,7 @@ pub fn check_side(
     }
 }
 
-/// Rows of a copy, of `bytes` each; pitches in bytes.
+/// Rows of a copy, of `bytes` each. Pitches are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     pub to: u64,
@@ -79,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Bytes spanned by `rows` rows (at least one) of `bytes`, `pitch` apart.
+/// Returns the bytes spanned by `rows` rows (at least one) of `bytes`, `pitch` apart.
 pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
     let before = pitch.checked_mul(rows - 1);
     before

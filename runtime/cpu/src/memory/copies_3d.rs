@@ -8,7 +8,7 @@ use cudarc::runtime::sys::{cudaPitchedPtr, cudaPos};
 use std::ffi::c_void;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// First byte, row pitch and slice pitch of one side of a 3-dimensional copy.
+/// Returns the first byte, row pitch and slice pitch of one side of a 3-dimensional copy.
 fn side_3d(
     array: *mut c_void,
     position: cudaPos,
@@ -52,7 +52,7 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     )?;
     let (from, from_pitch, from_slice) =
         side_3d(copy.source_array, copy.source_position, copy.source)?;
-    // With an array on either side the width is in elements.
+    // If either side is an array, the width is in elements.
     let array = crate::memory::arrays::get(copy.source_array)
         .or_else(|_| crate::memory::arrays::get(copy.destination_array));
     let element_bytes = array.map_or(1, |array| array.element_bytes);
@@ -70,7 +70,7 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
         })
     };
     let slices = || (0..copy.extent.depth as u64).map(|z| slice(z).ok_or(CudaError::INVALID_VALUE));
-    // Before any copy: a box that does not fit is not copied in part.
+    // Checks all slices first, so that a box that does not fit is not copied in part.
     if bytes > 0 && copy.extent.height > 0 {
         for rows in slices() {
             check_rows(call, &rows?, copy.kind)?;

@@ -1,4 +1,4 @@
-//! Device memory: each allocation ends at a guard page, and freed ranges stay forbidden for a while, so that accesses
+//! Device memory: each allocation ends at a guard page, and freed ranges remain inaccessible for a while, so that accesses
 //! outside of allocations fault at once. A GPU's larger pages extend past the end of an allocation; that extra memory
 //! is made accessible on first access.
 
@@ -8,16 +8,16 @@ use superstep_trace::{AllocationKind, DEVICE_PAGE_BYTES};
 
 /// Alignment of an allocation, and the granularity of its distance to the guard page.
 pub const ALIGNMENT_BYTES: usize = 256;
-/// Forbidden address space before and after an allocation.
+/// Inaccessible address space before and after an allocation.
 const GUARD_BYTES: usize = 16 * PAGE_BYTES;
-/// Limits of freed ranges that stay forbidden: their number, and their address space.
+/// Limits of the freed ranges that remain inaccessible: their number, and their address space in bytes.
 const QUARANTINE_COUNT: usize = 2048;
 const QUARANTINE_BYTES: usize = 1 << 38;
 
 #[derive(Debug)]
 pub struct Block {
     pub address: u64,
-    /// As requested.
+    /// Size as requested.
     pub bytes: u64,
     pub kind: AllocationKind,
     mapping: Option<Mapping>,
@@ -32,13 +32,13 @@ impl Block {
         address.wrapping_sub(self.address) < self.bytes
     }
 
-    /// Whether the program owns the memory (`cudaHostRegister`).
+    /// Returns whether the program owns the memory (`cudaHostRegister`).
     pub fn is_registered(&self) -> bool {
         self.mapping.is_none()
     }
 
-    /// The pages past the end of the block that are accessible on a GPU, as (first byte, one past the last).
-    fn behind(&self) -> Option<(u64, u64)> {
+    /// Returns the pages past the end of the block that are accessible on a GPU, as (first byte, one past the last).
+    fn tail(&self) -> Option<(u64, u64)> {
         let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES)?;
         let end = self.end().next_multiple_of(PAGE_BYTES as u64);
         let last = (self.address + pages) / PAGE_BYTES as u64 * PAGE_BYTES as u64;
@@ -58,7 +58,7 @@ pub enum Relation {
     Inside,
     Freed,
     /// Bytes after the end of a block (0: the first byte after it).
-    Behind(u64),
+    After(u64),
     /// Bytes before a block (1: the byte right before it).
     Before(u64),
 }
@@ -68,7 +68,7 @@ pub struct Heap {
     live: BTreeMap<u64, Block>,
     freed: VecDeque<Block>,
     freed_bytes: usize,
-    live_bytes: u64,
+    pub live_bytes: u64,
 }
 
 impl Heap {
@@ -78,11 +78,11 @@ impl Heap {
             .ok()?
             .checked_next_multiple_of(ALIGNMENT_BYTES)?;
         let pages = used.checked_next_multiple_of(PAGE_BYTES)?;
-        let behind = match kind {
+        let tail = match kind {
             AllocationKind::Device => usize::try_from(DEVICE_PAGE_BYTES).ok()?,
             _ => 0,
         };
-        let mapping = Mapping::reserve(pages.checked_add(2 * GUARD_BYTES + behind)?).ok()?;
+        let mapping = Mapping::reserve(pages.checked_add(2 * GUARD_BYTES + tail)?).ok()?;
         mapping.open(GUARD_BYTES, pages).ok()?;
         let address = mapping.base() as u64 + (GUARD_BYTES + pages - used) as u64;
         self.live_bytes += bytes;
@@ -100,11 +100,11 @@ impl Heap {
 
     /// Makes accessible the memory that a GPU maps past the end of the block preceding `address`; `false` if `address`
     /// is not in that memory.
-    pub fn open_behind(&self, address: u64) -> bool {
+    pub fn open_tail(&self, address: u64) -> bool {
         let Some((_, block)) = self.live.range(..=address).next_back() else {
             return false;
         };
-        let (Some(mapping), Some((first, end))) = (&block.mapping, block.behind()) else {
+        let (Some(mapping), Some((first, end))) = (&block.mapping, block.tail()) else {
             return false;
         };
         let offset = first - mapping.base() as u64;
@@ -114,11 +114,11 @@ impl Heap {
                 .is_ok()
     }
 
-    /// Whether `address` is in the memory that a GPU has after a block.
-    pub fn is_behind(&self, address: u64) -> bool {
+    /// Returns whether `address` is in the memory that a GPU maps past the end of a block.
+    pub fn is_in_tail(&self, address: u64) -> bool {
         let block = self.live.range(..=address).next_back();
         block.is_some_and(|(_, block)| {
-            let last = block.behind().map_or(0, |(_, last)| last);
+            let last = block.tail().map_or(0, |(_, last)| last);
             (block.end()..last).contains(&address)
         })
     }
@@ -156,10 +156,6 @@ impl Heap {
         self.live.values()
     }
 
-    pub fn live_bytes(&self) -> u64 {
-        self.live_bytes
-    }
-
     /// Frees the block at `address`; `false` if there is none.
     pub fn free(&mut self, address: u64) -> bool {
         let Some(block) = self.live.remove(&address) else {
@@ -181,7 +177,7 @@ impl Heap {
         true
     }
 
-    /// Frees everything; returns the addresses.
+    /// Frees all blocks; returns their addresses.
     pub fn clear(&mut self) -> Vec<u64> {
         let addresses: Vec<u64> = self.live.keys().copied().collect();
         for &address in &addresses {
@@ -212,15 +208,15 @@ impl Heap {
                 .map(at(Relation::Freed))
         };
         inside.or_else(freed).or_else(|| {
-            let behind = below.map(|block| (address - block.end(), block));
+            let after = below.map(|block| (address - block.end(), block));
             let before = above
                 .next()
                 .map(|(_, block)| (block.address - address, block));
-            match (behind, before) {
-                (Some((behind, block)), before)
-                    if before.is_none_or(|(before, _)| behind < before) =>
+            match (after, before) {
+                (Some((after, block)), before)
+                    if before.is_none_or(|(before, _)| after < before) =>
                 {
-                    Some(at(Relation::Behind(behind))(block))
+                    Some(at(Relation::After(after))(block))
                 }
                 (_, before) => before.map(|(before, block)| at(Relation::Before(before))(block)),
             }
@@ -235,8 +231,8 @@ impl std::fmt::Display for Location {
         match self.relation {
             Relation::Inside => write!(f, "inside {block}"),
             Relation::Freed => write!(f, "inside {block}, which was freed"),
-            Relation::Behind(distance) => write!(f, "{distance} bytes behind the end of {block}"),
-            Relation::Before(distance) => write!(f, "{distance} bytes in front of {block}"),
+            Relation::After(distance) => write!(f, "{distance} bytes past the end of {block}"),
+            Relation::Before(distance) => write!(f, "{distance} bytes before {block}"),
         }
     }
 }

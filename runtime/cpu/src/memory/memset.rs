@@ -47,7 +47,7 @@ fn fill_rows(
     Ok(())
 }
 
-/// A kernel's memset, which may be in the device's heap.
+/// Performs a kernel's memset, which may be in the device heap.
 pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
     if crate::device_calls::device_heap::range_of(address).is_none() {
         check_side(
@@ -58,7 +58,7 @@ pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> Cuda
             Some(true),
         )?;
     }
-    // SAFETY: the bytes are in an allocation, or in the device's heap, whose blocks are not checked.
+    // SAFETY: the bytes are in an allocation, or in the device heap, whose blocks are not checked.
     unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes as usize) };
     session().memset(address, bytes, value, stream);
     Ok(())
@@ -70,7 +70,7 @@ pub fn fill_elements(fill: &cudaMemsetParams, stream: *mut c_void) -> CudaResult
     let bytes = width
         .checked_mul(fill.elementSize as usize)
         .ok_or(CudaError::INVALID_VALUE)?;
-    // Check and trace are those of bytes.
+    // Checks and records the rows as a memset of bytes.
     fill_rows(fill.dst, pitch, fill.value as c_int, bytes, height, stream)?;
     if fill.elementSize == 1 {
         return Ok(());

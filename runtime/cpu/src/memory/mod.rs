@@ -1,4 +1,4 @@
-//! Device memory of the program: `cudaMalloc` and its relatives, and look-ups of addresses.
+//! Device memory of the program: `cudaMalloc` and its relatives, and address lookups.
 
 pub mod arrays;
 pub mod copies;
@@ -30,7 +30,7 @@ const PITCH_BYTES: usize = 512;
 #[derive(Default)]
 struct Memory {
     heap: Heap,
-    /// The ranges of global memory, and their number of symbols; `None` after a change.
+    /// The number of symbols, and the ranges of global memory; `None` after a change.
     ranges: Option<(usize, Arc<Ranges>)>,
 }
 
@@ -48,7 +48,7 @@ impl Target {
         self.address + self.bytes
     }
 
-    /// Whether copies treat it as host memory.
+    /// Returns whether copies treat it as host memory.
     pub fn is_host(&self) -> bool {
         self.kind == AllocationKind::Pinned
     }
@@ -100,17 +100,17 @@ pub fn is_global(address: u64) -> bool {
     ranges().find(address).is_some()
 }
 
-/// Whether `address` is in the memory that a GPU has after an allocation.
-pub fn is_behind(address: u64) -> bool {
-    MEMORY.lock().heap.is_behind(address)
+/// Returns whether `address` is in the memory that a GPU maps past the end of an allocation.
+pub fn is_in_tail(address: u64) -> bool {
+    MEMORY.lock().heap.is_in_tail(address)
 }
 
-/// Opens the memory that a GPU has after the allocation before `address`; `false` if `address` is not in it.
-pub fn open_behind(address: u64) -> bool {
-    MEMORY.lock().heap.open_behind(address)
+/// Makes accessible the memory that a GPU maps past the end of an allocation, if `address` is in it; `false` otherwise.
+pub fn open_tail(address: u64) -> bool {
+    MEMORY.lock().heap.open_tail(address)
 }
 
-/// Distance beyond which an allocation is unrelated to an address.
+/// Distance in bytes beyond which an allocation is unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
 pub fn locate(address: u64) -> String {
@@ -124,24 +124,24 @@ pub fn locate(address: u64) -> String {
         None => u64::MAX,
         Some(location) => match location.relation {
             Relation::Inside | Relation::Freed => return location.to_string(),
-            Relation::Behind(distance) | Relation::Before(distance) => distance,
+            Relation::After(distance) | Relation::Before(distance) => distance,
         },
     };
     // A variable may be nearer than any allocation.
     let nearest = symbols.iter().map(|symbol| {
-        let behind = address.wrapping_sub(symbol.address + symbol.bytes);
+        let after = address.wrapping_sub(symbol.address + symbol.bytes);
         let before = symbol.address.wrapping_sub(address);
-        (behind.min(before), behind <= before, symbol)
+        (after.min(before), after <= before, symbol)
     });
     match nearest.min_by_key(|entry| entry.0) {
         Some((_, _, symbol)) if address.wrapping_sub(symbol.address) < symbol.bytes => {
             format!("inside variable {}", symbol.name)
         }
-        Some((distance, is_behind, symbol)) if distance < heap_distance.min(NEAR_BYTES) => {
-            let side = if is_behind {
-                "behind the end of"
+        Some((distance, is_after, symbol)) if distance < heap_distance.min(NEAR_BYTES) => {
+            let side = if is_after {
+                "past the end of"
             } else {
-                "in front of"
+                "before"
             };
             format!(
                 "{distance} bytes {side} variable {} ({} bytes at {:#x})",
@@ -155,14 +155,14 @@ pub fn locate(address: u64) -> String {
     }
 }
 
-/// Physical memory of the machine, which programs see as the device's.
+/// Returns the machine's physical memory in bytes, which programs see as the device's.
 pub fn total_bytes() -> u64 {
     // SAFETY: `sysconf` only returns a number.
-    let ask = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
-    ask(libc::_SC_PHYS_PAGES) * ask(libc::_SC_PAGESIZE)
+    let query = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
+    query(libc::_SC_PHYS_PAGES) * query(libc::_SC_PAGESIZE)
 }
 
-/// Allocates `bytes` (0 gives address 0) and notes it.
+/// Allocates `bytes` and records the allocation; 0 bytes yield address 0.
 pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     check_sticky()?;
     if bytes == 0 {
@@ -170,7 +170,7 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     }
     let mut memory = MEMORY.lock();
     let bytes = bytes as u64;
-    let sum = memory.heap.live_bytes().checked_add(bytes);
+    let sum = memory.heap.live_bytes.checked_add(bytes);
     if sum.is_none_or(|sum| sum > total_bytes()) {
         return Err(CudaError::MEMORY_ALLOCATION);
     }
@@ -203,12 +203,12 @@ pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResul
         None => "nothing is allocated".to_owned(),
     };
     session().warning(format_args!(
-        "a program frees address {address:#x}, where no such allocation starts: {location}"
+        "the program frees address {address:#x}, where no such allocation starts: {location}"
     ));
     Err(CudaError::INVALID_VALUE)
 }
 
-/// Frees the block at `address`; `false` if there is none that is accepted.
+/// Frees the block at `address` if `accept` returns `true` for it; `false` if nothing was freed.
 fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
     let mut memory = MEMORY.lock();
     let is_accepted = memory.heap.block_at(address).is_some_and(accept);
@@ -248,36 +248,6 @@ fn allocate_into(place: *mut *mut c_void, bytes: usize, kind: AllocationKind) ->
         return Err(CudaError::INVALID_VALUE);
     }
     put(place, allocate(bytes, kind)? as *mut c_void)
-}
-
-fn register(address: *mut c_void, bytes: usize) -> CudaResult {
-    check_sticky()?;
-    if address.is_null() || bytes == 0 {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    let mut memory = MEMORY.lock();
-    if !memory.heap.register(address as u64, bytes as u64) {
-        return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
-    }
-    memory.ranges = None;
-    let (address, bytes) = (address as u64, bytes as u64);
-    session().allocate(
-        AllocatedBy::Caller,
-        0,
-        address,
-        bytes,
-        AllocationKind::Pinned,
-    );
-    Ok(())
-}
-
-fn unregister(address: u64) -> CudaResult {
-    check_sticky()?;
-    if free_block(address, Block::is_registered) {
-        Ok(())
-    } else {
-        Err(CudaError::HOST_MEMORY_NOT_REGISTERED)
-    }
 }
 
 fn device_pointer(host: *mut c_void) -> Result<*mut c_void, CudaError> {
@@ -339,11 +309,24 @@ cuda! {
     }
 
     fn [cudaHostRegister](pointer: *mut c_void, bytes: usize) {
-        register(pointer, bytes)
+        check_sticky()?;
+        if pointer.is_null() || bytes == 0 {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let (address, bytes) = (pointer as u64, bytes as u64);
+        let mut memory = MEMORY.lock();
+        if !memory.heap.register(address, bytes) {
+            return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        memory.ranges = None;
+        session().allocate(AllocatedBy::Caller, 0, address, bytes, AllocationKind::Pinned);
+        Ok(())
     }
 
     fn [cudaHostUnregister](pointer: *mut c_void) {
-        unregister(pointer as u64)
+        check_sticky()?;
+        let was_registered = free_block(pointer as u64, Block::is_registered);
+        was_registered.then_some(()).ok_or(CudaError::HOST_MEMORY_NOT_REGISTERED)
     }
 
     fn [cudaHostGetDevicePointer](device: *mut *mut c_void, host: *mut c_void) {
@@ -377,7 +360,7 @@ cuda! {
     fn [cudaMemGetInfo](free: *mut usize, total: *mut usize) {
         check_sticky()?;
         let all = total_bytes();
-        put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes()) as usize)?;
+        put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes) as usize)?;
         put(total, all as usize)
     }
 

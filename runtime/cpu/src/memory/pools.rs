@@ -1,4 +1,4 @@
-//! Memory pools. Memory is freed to the system at once, so a pool only counts its allocations.
+//! Memory pools. Memory is returned to the system at once, so a pool only counts its allocations.
 
 use crate::device::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
@@ -24,10 +24,10 @@ struct State {
 static POOLS: Handles<Pool> = Handles::new();
 /// Default and current pool of each device.
 static OF_DEVICES: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMap::new());
-/// Pool and bytes of live allocations.
+/// Pool and bytes of live allocations, by address.
 static TAKEN: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
 
-/// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool keeps, and its counters.
+/// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool retains, and its counters.
 const SWITCHES: std::ops::RangeInclusive<c_int> = 1..=3;
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_NOW: c_int = 5;
@@ -46,7 +46,7 @@ fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
     Ok(*OF_DEVICES.lock().entry(device).or_insert_with(make))
 }
 
-/// Takes memory from a pool, or from the current device's.
+/// Allocates memory from a pool, by default from the current device's.
 fn allocate(
     place: *mut *mut c_void,
     bytes: usize,
@@ -70,7 +70,7 @@ fn allocate(
     put(place, address)
 }
 
-/// Notes that memory was freed, perhaps of a pool.
+/// Records that memory was freed, which may belong to a pool.
 pub fn freed(address: u64) {
     let Some((pool, bytes)) = TAKEN.lock().remove(&address) else {
         return;
@@ -100,30 +100,17 @@ fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
         // SAFETY: the program passes a value of the attribute's type.
         u64::from(unsafe { value.cast::<u32>().read() })
     } else {
-        // SAFETY: attributes with these numbers are 64 bits wide.
+        // SAFETY: all other attributes have 64 bits.
         unsafe { value.cast::<u64>().read() }
     };
     match number {
-        // The highest values can only be reset.
+        // The maximum can only be reset.
         RESERVED_MOST | USED_MOST if value == 0 => state.most_used_bytes = state.used_bytes,
         RELEASE_THRESHOLD => drop(state.set.insert(number, value)),
         _ if SWITCHES.contains(&number) => drop(state.set.insert(number, value)),
         _ => return Err(CudaError::INVALID_VALUE),
     }
     Ok(())
-}
-
-fn destroy(handle: usize) -> CudaResult {
-    let mut of_devices = OF_DEVICES.lock();
-    if of_devices.values().any(|(default, _)| *default == handle) {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    for (default, used) in of_devices.values_mut() {
-        if *used == handle {
-            *used = *default;
-        }
-    }
-    POOLS.remove(handle as *const c_void).map(drop)
 }
 
 cuda! {
@@ -146,7 +133,16 @@ cuda! {
     }
 
     fn [cudaMemPoolDestroy](pool: usize) {
-        destroy(pool)
+        let mut of_devices = OF_DEVICES.lock();
+        if of_devices.values().any(|(default, _)| *default == pool) {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        for (default, used) in of_devices.values_mut() {
+            if *used == pool {
+                *used = *default;
+            }
+        }
+        POOLS.remove(pool as *const c_void).map(drop)
     }
 
     fn [cudaDeviceGetDefaultMemPool](place: *mut usize, device: c_int) {
@@ -177,7 +173,7 @@ cuda! {
         set(&mut POOLS.get(pool as *const c_void)?.state.lock(), number, value)
     }
 
-    /// `cudaMemPoolTrimTo`: a pool keeps nothing, and every device reaches all memory.
+    /// `cudaMemPoolTrimTo`: no effect, since a pool retains nothing, and every device can access all memory.
     fn [cudaMemPoolTrimTo cudaMemPoolSetAccess](pool: usize) {
         POOLS.get(pool as *const c_void).map(drop)
     }

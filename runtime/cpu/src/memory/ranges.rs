@@ -1,4 +1,4 @@
-//! Global memory at the beginning of a launch: sorted ranges that workers search without a lock.
+//! Global memory at the start of a launch: sorted ranges that workers search without a lock.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {

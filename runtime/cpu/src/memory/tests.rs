@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn allocations_become_ranges_and_go_again() {
+fn ranges_follow_allocations() {
     let address = allocate(1000, AllocationKind::Device).unwrap();
     assert!(is_global(address + 999) && !is_global(address + 1000));
     assert_eq!(find(address + 5).map(|target| target.bytes), Some(1000));
@@ -19,7 +19,7 @@ fn allocations_become_ranges_and_go_again() {
 }
 
 #[test]
-fn there_is_no_more_memory_than_the_machine_has() {
+fn memory_is_limited_to_that_of_the_machine() {
     assert_eq!(
         allocate(usize::MAX, AllocationKind::Device),
         Err(CudaError::MEMORY_ALLOCATION)

@@ -1,4 +1,4 @@
-//! A worker's aggregates in place of a trace.
+//! Aggregates that a worker collects instead of a trace.
 
 use crate::runtime::session;
 use std::collections::HashMap;
@@ -6,14 +6,14 @@ use superstep_runtime_core::in_situ::{Accumulator, Running};
 use superstep_trace::{AccessGroup, Op, SiteId};
 
 #[derive(Default)]
-pub struct Adding {
+pub struct Aggregates {
     pub accumulator: Accumulator,
-    /// Operations of known sites; `None` for sites of no module.
+    /// Operations of sites; `None` if no module has the site.
     ops: HashMap<SiteId, Option<Op>>,
     last: Option<(SiteId, Op)>,
 }
 
-impl Adding {
+impl Aggregates {
     pub fn group(&mut self, running: &Running, group: &AccessGroup) {
         let session = session();
         let (Some(shadow), Some(op)) = (session.shadow(), self.op(group.site)) else {
@@ -35,7 +35,7 @@ impl Adding {
             let found = session().registry().site(site);
             if found.is_none() {
                 session().fault(format_args!(
-                    "site {site} is in no module's table, so its accesses are not added up; build the program again"
+                    "site {site} is in no module's table, so its accesses are not aggregated; build the program again"
                 ));
             }
             found.map(|site| site.op)

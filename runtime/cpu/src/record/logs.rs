@@ -1,19 +1,19 @@
 //! Memory for the log entries of a worker's threads.
 //!
-//! A kernel without fibers runs its threads one after the other, so the logs of a warp follow each other in one buffer
-//! ([`WarpLog`]). Fibers of a CTA log concurrently, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
+//! A kernel without fibers runs its threads one after the other, so the logs of a warp's lanes are consecutive in one buffer
+//! ([`WarpLog`]). Fibers of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
 use crate::record::merge::{LANES, LogEntry};
 use std::io::Error;
 
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
-/// Most entries that a thread holds before its warp is merged.
+/// Maximum entries of a thread before its warp is merged.
 pub const MOST_THREAD_ENTRIES: usize = 1 << 20;
-/// Entries of a worker's buffer, which costs memory only as far as it is used. Where the buffer is full,
-/// lanes are grouped only with those that came as far.
+/// Entries in a worker's buffer, which uses memory only as it fills. When it is full, lanes are grouped
+/// only with those that have progressed as far.
 const BUFFER_ENTRIES: usize = 32 << 20;
-/// Entries of a segment of an unknown kernel.
+/// Entries in a segment of a new kernel.
 const FIRST_SEGMENT_ENTRIES: usize = 32;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Buffer {
         Mapping::new(entries * ENTRY_BYTES).map(Buffer)
     }
 
-    /// Address of entry `index`, at most one past the last.
+    /// Returns the address of entry `index`, at most one past the last.
     fn at(&self, index: usize) -> *mut u64 {
         let index = index.min(self.0.bytes() / ENTRY_BYTES);
         // SAFETY: the index was limited to the mapping.
@@ -43,7 +43,7 @@ impl Buffer {
     }
 }
 
-/// The log of one warp whose lanes run one after the other. The start of each lane's entries is noted, in a loop by the loop itself.
+/// Log of a warp whose lanes run one after the other. Loops store where each lane's entries start.
 #[derive(Debug)]
 pub struct WarpLog {
     buffer: Buffer,
@@ -65,7 +65,7 @@ impl WarpLog {
         unsafe { starts.add(lane % LANES).write(cursor) };
     }
 
-    /// The loop's notes of the lanes' first entries.
+    /// Returns the array in which a loop stores the lanes' first entries.
     pub fn starts(&self) -> *mut u64 {
         self.starts.base().cast()
     }
@@ -82,7 +82,7 @@ impl WarpLog {
         (first, self.buffer.at(usize::MAX))
     }
 
-    /// The lanes' entries up to `cursor`.
+    /// Returns the lanes' entries up to `cursor`.
     pub fn lanes(&self, cursor: *mut u64) -> [&[LogEntry]; LANES] {
         let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
         let mut end = self.buffer.index_of(cursor);
@@ -106,21 +106,13 @@ struct Segment {
     capacity: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// The segment is larger now.
-    Grown,
-    /// There is no room: its warp must be merged.
-    MergeWarp,
-}
-
 #[derive(Debug)]
 pub struct CtaLogs {
     buffer: Buffer,
     segments: Vec<Segment>,
     /// First free entry.
     next: usize,
-    /// Capacity of a thread's first segment, by the earlier CTAs of the kernel.
+    /// Capacity of a thread's first segment, as earlier CTAs of the kernel needed it.
     first_capacity: usize,
 }
 
@@ -154,7 +146,7 @@ impl CtaLogs {
         self.next = threads * capacity;
     }
 
-    /// A thread's cursor and end.
+    /// Returns a thread's cursor and end.
     pub fn open(&self, thread: usize) -> (*mut u64, *mut u64) {
         let segment = self.segments[thread];
         (
@@ -172,11 +164,12 @@ impl CtaLogs {
             .min(segment.capacity);
     }
 
-    pub fn grow(&mut self, thread: usize) -> Room {
+    /// Enlarges a thread's segment; `false` if there is no room, so that its warp must be merged.
+    pub fn grow(&mut self, thread: usize) -> bool {
         let old = self.segments[thread];
         let capacity = old.capacity * 2;
         if capacity > MOST_THREAD_ENTRIES || self.next + capacity > BUFFER_ENTRIES {
-            return Room::MergeWarp;
+            return false;
         }
         let new = Segment {
             first: self.next,
@@ -189,7 +182,7 @@ impl CtaLogs {
         self.next += capacity;
         self.first_capacity = self.first_capacity.max(capacity);
         self.segments[thread] = new;
-        Room::Grown
+        true
     }
 
     pub fn lanes(&self, warp: usize) -> [&[LogEntry]; LANES] {

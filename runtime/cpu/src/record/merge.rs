@@ -1,8 +1,8 @@
 //! Forms access groups from the logs of a warp's lanes: "smallest site first".
 //!
 //! Each lane has a cursor into its log. All lanes whose next entry has the smallest site of all, and the same width, form one group and
-//! advance. Sites are numbered in the order of the code, so for structured control flow this is how the hardware groups lanes; each
-//! thread's order is kept in any case.
+//! advance. Sites are numbered in the order of the code, so for structured control flow, the hardware groups lanes in the same way. Each
+//! thread's order is always kept.
 
 use superstep_trace::{AccessGroup, SiteId};
 
@@ -20,7 +20,7 @@ impl LogEntry {
         unsafe { std::slice::from_raw_parts(entries.as_ptr().cast(), 2 * entries.len()) }
     }
 
-    /// Site first, then width: the order of groups.
+    /// Orders groups by site, then by width.
     const fn key(self) -> u64 {
         self.width_and_site.rotate_left(32)
     }
@@ -28,7 +28,7 @@ impl LogEntry {
 
 pub const LANES: usize = 32;
 
-/// Merges the logs of a warp's lanes and passes every group to `sink`. Sets site, mask, width and addresses of `group`.
+/// Merges the logs of a warp's lanes and passes every group to `sink`. Sets only site, mask, width and addresses of `group`.
 pub fn merge_warp(
     lanes: &[&[LogEntry]; LANES],
     group: &mut AccessGroup,
@@ -56,7 +56,7 @@ pub fn merge_warp(
     }
 }
 
-/// Emits groups of all live lanes for as long as their entries agree, at most `common`; returns how many.
+/// Emits groups of all live lanes as long as their entries agree, at most `common`; returns how many.
 fn merge_uniform(
     rests: &[&[LogEntry]; LANES],
     live: &[usize],
@@ -88,7 +88,7 @@ fn merge_uniform(
     common
 }
 
-/// Emits the one group of the smallest site among the live lanes, none of which is empty.
+/// Emits one group, of the smallest site among the live lanes, none of which is empty.
 fn merge_step(
     rests: &mut [&[LogEntry]; LANES],
     live: &[usize],

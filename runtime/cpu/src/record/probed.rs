@@ -1,7 +1,7 @@
-//! Launches of kernels with a user-defined probe: their memory, and the handler's calls for the lanes of a warp.
+//! Launches of kernels with a user-defined probe: their memory, and the calls of the handler for the lanes of a warp.
 //!
-//! Lanes do not run together here. Probe places for warps are logged like accesses, and the merge of the logs
-//! (`merge.rs`) groups the lanes.
+//! Lanes do not run together here. Probe points for warps are logged like accesses, and merging the logs (`runs.rs`)
+//! groups the lanes.
 
 use crate::exec::job::Job;
 use crate::record::merge::{LANES, LogEntry};
@@ -15,7 +15,7 @@ use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
 use superstep_trace::probe::{At, Pass};
 use superstep_trace::{ModuleTable, PointSite};
 
-/// Lanes that were at a place together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
+/// Lanes that were at a probe point together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -54,12 +54,12 @@ pub struct Probed {
     parameters: Vec<u64>,
     context: ProbeContext,
     group: Option<GroupHandler>,
-    /// Whether the launch has its probe.
+    /// Whether the launch runs with its probe.
     pub is_wanted: bool,
 }
 
 impl Probed {
-    /// Memory for a launch of `kernel`; `None` without a probe.
+    /// Allocates memory for a launch of `kernel`; `None` without a probe.
     pub fn new(
         kernel: &str,
         active: &ActiveLaunch,
@@ -95,7 +95,7 @@ impl Probed {
         &self.context
     }
 
-    /// Whether the lanes of `kernel` log probe places for their warp.
+    /// Returns whether the lanes of `kernel` log probe points for their warp.
     pub fn logs(kernel: &str) -> bool {
         let module = session().registry().kernel(kernel);
         module.is_some_and(|(module, _)| groups_lanes(&module))
@@ -105,7 +105,7 @@ impl Probed {
         if !self.is_wanted {
             return;
         }
-        // SAFETY: the words were allocated as such, and the launch is over.
+        // SAFETY: the bytes are those of the words, and the launch is over.
         let bytes = unsafe {
             std::slice::from_raw_parts(self.fields.as_ptr().cast::<u8>(), self.fields.len() * 8)
         };
@@ -125,19 +125,19 @@ fn groups_lanes(module: &ModuleTable) -> bool {
     probe.is_some_and(|probe| probe.spec.groups_lanes())
 }
 
-/// Calls of a launch's handler on one worker, with the numbers of a group that each place passes.
+/// A worker's calls of a launch's handler, with the values that each probe point passes.
 #[derive(Debug, Default)]
 pub struct Handling {
     handler: Option<GroupHandler>,
     /// A group for each site of the module, with its constant fields.
     groups: Vec<Group>,
-    /// Numbers that each site passes, and how many sites are logged with it.
+    /// Values that each site passes, and how many sites are logged with it.
     needs: Vec<Needs>,
     /// Whether any handler needs the bits of values.
     bits: bool,
 }
 
-// SAFETY: the pointers in the groups are the launch's, and used by the worker that runs it.
+// SAFETY: the pointers in the groups are the launch's, and only the worker that runs it uses them.
 unsafe impl Send for Handling {}
 
 #[derive(Clone, Copy, Debug)]
@@ -203,13 +203,13 @@ impl Handling {
                 if *bits {
                     found.set(run.rows);
                 }
-                // Known only now for an access.
+                // An access's width is known only now.
                 groups[0].width = (run.head >> 32) as u32;
                 for (index, (group, needs)) in groups.iter_mut().zip(needs).enumerate() {
                     group.fill(run, 1 + index, *needs, &found);
                 }
-                // SAFETY: the handler is the module's own, and reads the structures during the call only. It writes this launch's memory, only
-                // at the words of this worker's CTA or of this worker.
+                // SAFETY: the handler is the module's own, and reads the structures only during the call. In this launch's memory, it writes
+                // only the words of this worker or of its CTA.
                 unsafe { handler(groups.as_ptr(), groups.len() as u32) };
             },
         );
@@ -217,7 +217,7 @@ impl Handling {
 }
 
 impl Group {
-    /// A group at a site, with its constant fields.
+    /// Creates a group for a site, with its constant fields.
     fn of(site: &PointSite, number: u32, context: *const ProbeContext) -> Self {
         Group {
             context,
@@ -227,7 +227,7 @@ impl Group {
             point: site.point,
             line: site.line,
             operation: site.operation,
-            // A block's site has its number of instructions in `width`.
+            // For a basic block, `width` is the number of instructions.
             width: if site.at == At::Block { 0 } else { site.width },
             active_mask: 0,
             taken_mask: 0,
@@ -235,7 +235,7 @@ impl Group {
         }
     }
 
-    /// Sets the numbers of a run for this site, whose payloads are word `word` of the entries.
+    /// Sets the values that a run passes for this site, whose payloads are word `word` of the entries.
     fn fill(&mut self, run: &Run<'_>, word: usize, needs: Needs, found: &Bits) {
         self.active_mask = run.mask;
         if needs.bits {
@@ -263,12 +263,12 @@ impl Group {
     }
 }
 
-/// The number of lines of 32 bytes that contain the addresses.
+/// Counts the 32-byte lines that contain the addresses.
 fn unique_lines(addresses: &[u64]) -> u32 {
     let mut lines = [0u64; 32];
     let mut count = 0;
     for line in addresses.iter().map(|address| address >> 5) {
-        // Neighbouring lanes mostly share a line.
+        // Neighbouring lanes usually share a line.
         let is_known = count > 0 && lines[count - 1] == line || lines[..count].contains(&line);
         if !is_known && count < lines.len() {
             lines[count] = line;

@@ -1,20 +1,20 @@
-//! Forms groups of lanes from the log of a defined probe: "smallest site first", as for the accesses of a trace (`merge.rs`).
+//! Forms groups of lanes from the log of a defined probe: "smallest site first", as `merge.rs` does for the accesses of a trace.
 //!
-//! An entry is a head (width << 32 | site of its first place) and a payload for each place of a *run*, which a thread passes without
-//! letting any other run (`instrument/src/defined/runs.rs`). Lanes that are together at the first place are together at all of them.
+//! An entry is a head (width << 32 | site of the first point) and a payload for each point of a *run*, which a thread passes without
+//! interruption (`instrument/src/defined/runs.rs`). Lanes that are together at the first point are together at all of them.
 
 use crate::record::merge::{LANES, LogEntry};
 
 pub const MOST_PLACES: usize = 62;
 pub const MOST_WORDS: usize = MOST_PLACES + 2;
 
-/// Lanes that were at the places of a run together.
+/// Lanes that were at the points of a run together.
 #[derive(Debug)]
 pub struct Run<'a> {
-    /// Width and site of the first place.
+    /// Width and site of the first point.
     pub head: u64,
     pub mask: u32,
-    /// The lanes' entries, from the lowest on: head, payloads, and a padding word if their number is odd.
+    /// The lanes' entries, lowest lane first: head, payloads, and a padding word if the number of words is odd.
     pub rows: &'a [&'a [u64]],
 }
 
@@ -46,12 +46,12 @@ pub fn merge_warp(
             if rest[0] != smallest {
                 continue;
             }
-            let (row, behind) = rest.split_at(words.clamp(2, rest.len()));
+            let (row, after) = rest.split_at(words.clamp(2, rest.len()));
             rows[count] = row;
             count += 1;
             mask |= bit;
-            *rest = behind;
-            some_ended |= behind.is_empty();
+            *rest = after;
+            some_ended |= after.is_empty();
         }
         sink(&Run {
             head: smallest,
@@ -64,12 +64,12 @@ pub fn merge_warp(
     }
 }
 
-/// Site first, then width: the order of groups.
+/// Orders groups by site, then by width.
 const fn key(head: u64) -> u64 {
     head.rotate_left(32)
 }
 
-/// Lanes with something left, from the lowest on.
+/// Lanes with entries left, lowest lane first.
 struct Lanes<'a> {
     rests: [&'a [u64]; LANES],
     bits: [u32; LANES],
@@ -136,7 +136,7 @@ impl Bits {
         self.set_columns(rows, words);
     }
 
-    /// In columns of eight, four and two words.
+    /// Computes the bits in columns of eight, four and two words.
     #[inline(always)]
     fn set_columns(&mut self, rows: &[&[u64]], words: usize) {
         let mut at = 0;

@@ -1,27 +1,28 @@
-//! Writes the logs of a warp into the capture, or aggregates them, after a check of every address.
+//! Checks every address in the logs of a warp, and writes the logs into the capture or aggregates them.
 
 use crate::exec::job::Job;
-use crate::record::in_situ::Adding;
+use crate::record::in_situ::Aggregates;
 use crate::record::merge::{LANES, LogEntry, merge_warp};
 use crate::record::probed::Handling;
 use crate::runtime::session;
+use std::sync::atomic::Ordering;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, SiteId};
 
 pub struct Sink {
     chunk: ChunkBuilder,
-    adding: Adding,
+    aggregates: Aggregates,
     group: AccessGroup,
-    launch: OfLaunch,
+    launch: LaunchTotals,
     handling: Handling,
 }
 
 #[derive(Default)]
-struct OfLaunch {
+struct LaunchTotals {
     accesses: u64,
     bad_addresses: u64,
     first_bad: Option<(SiteId, u64)>,
-    /// After the end of an allocation, where a GPU lets it pass.
-    first_behind: Option<(SiteId, u64)>,
+    /// First access past the end of an allocation that would not fault on a GPU.
+    first_in_tail: Option<(SiteId, u64)>,
     /// The range of global memory that contained the last group.
     range: (u64, u64),
 }
@@ -30,29 +31,29 @@ impl Sink {
     pub fn new(worker: u32) -> Self {
         Sink {
             chunk: ChunkBuilder::new(LaunchId(0)),
-            adding: Adding::default(),
+            aggregates: Aggregates::default(),
             group: AccessGroup {
                 sm: worker,
                 ..AccessGroup::EMPTY
             },
-            launch: OfLaunch::default(),
+            launch: LaunchTotals::default(),
             handling: Handling::default(),
         }
     }
 
     pub fn begin(&mut self, job: &Job) {
         self.chunk.restart(job.active.launch.launch);
-        self.launch = OfLaunch::default();
+        self.launch = LaunchTotals::default();
         if let Some(probed) = &job.probed {
             self.handling.begin(probed);
         }
     }
 
-    /// Merges the logs of a warp. Without a capture they are dropped.
+    /// Merges the logs of a warp, and drops them without a capture.
     pub fn merge(&mut self, job: &Job, cta: u64, warp: u32, lanes: &[&[LogEntry]; LANES]) {
         let Sink {
             chunk,
-            adding,
+            aggregates,
             group,
             launch,
             handling,
@@ -67,22 +68,22 @@ impl Sink {
         let is_recorded = job.active.writer.is_some() && session().shadow().is_none();
         merge_warp(lanes, group, |group| {
             launch.accesses += group.lanes() as u64;
-            if !lies_in(group, launch.range) {
+            if !is_within(group, launch.range) {
                 let mut bad = check(job, group, &mut launch.range);
                 bad.retain(|&address| {
-                    let behind = crate::memory::is_behind(address);
-                    let first = if behind {
-                        &mut launch.first_behind
+                    let in_tail = crate::memory::is_in_tail(address);
+                    let first = if in_tail {
+                        &mut launch.first_in_tail
                     } else {
                         &mut launch.first_bad
                     };
                     first.get_or_insert((group.site, address));
-                    !behind
+                    !in_tail
                 });
                 launch.bad_addresses += bad.len() as u64;
             }
             if let Some(running) = &job.running {
-                adding.group(running, group);
+                aggregates.group(running, group);
             }
             if is_recorded {
                 chunk.push(group);
@@ -95,22 +96,22 @@ impl Sink {
 
     pub fn finish(&mut self, job: &Job) {
         if let Some(running) = &job.running {
-            self.adding.accumulator.finish(running);
+            self.aggregates.accumulator.finish(running);
         }
         session().write_chunk(&job.active, &mut self.chunk);
         let launch = &self.launch;
-        job.add_accesses(launch.accesses);
+        job.accesses.fetch_add(launch.accesses, Ordering::Relaxed);
         if let Some((site, address)) = launch.first_bad {
             let count = launch.bad_addresses;
             session().bad_addresses(count);
             session().warning(format_args!(
-                "kernel {}: {count} accesses lie outside of every allocation, the first of them {} at {address:#x}, {}",
+                "kernel {}: {count} accesses are outside every allocation, the first of them {} at {address:#x}, {}",
                 job.kernel.display_name,
                 describe_site(site),
                 crate::memory::locate(address),
             ));
         }
-        if let Some((site, address)) = launch.first_behind {
+        if let Some((site, address)) = launch.first_in_tail {
             session().warning(format_args!(
                 "kernel {}: {} goes beyond an allocation, at {address:#x}, {}; a GPU lets that pass",
                 job.kernel.display_name,
@@ -121,7 +122,7 @@ impl Sink {
     }
 }
 
-fn lies_in(group: &AccessGroup, range: (u64, u64)) -> bool {
+fn is_within(group: &AccessGroup, range: (u64, u64)) -> bool {
     let (low, high) = group
         .active_addresses()
         .iter()
@@ -131,13 +132,13 @@ fn lies_in(group: &AccessGroup, range: (u64, u64)) -> bool {
     low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
 }
 
-/// Looks up each address of a group; sets `range` to that of the last good one. Returns the first bad byte of each other access.
+/// Looks up each address of a group; sets `range` to that of the last good one. Returns the first bad byte of each bad access.
 #[cold]
 fn check(job: &Job, group: &AccessGroup, range: &mut (u64, u64)) -> Vec<u64> {
     let mut bad = Vec::new();
     for &address in group.active_addresses() {
         let end = address.saturating_add(u64::from(group.width_bytes));
-        // A group is mostly in one range.
+        // A group is usually in one range.
         if range.0 <= address && end <= range.1 {
             continue;
         }

@@ -14,7 +14,7 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// Its last record in a capture.
+    /// Where it was last recorded in a capture.
     captured: Mutex<Option<Captured>>,
 }
 
@@ -43,7 +43,7 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
     let event = EVENTS.get(event)?;
     crate::streams::get(stream)?;
     check_sticky()?;
-    let captured = graphs::at_event(stream);
+    let captured = graphs::capture_of(stream);
     let is_captured = captured.is_some();
     *event.captured.lock() = captured;
     if is_captured {
@@ -53,7 +53,7 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
     Ok(())
 }
 
-/// `cudaEventRecordExternal` and `cudaEventWaitExternal`: in a capture the event becomes a node.
+/// `cudaEventRecordExternal` and `cudaEventWaitExternal`: in a capture, the event becomes a node.
 const EXTERNAL: c_uint = 1;
 
 pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
@@ -62,7 +62,7 @@ pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResu
         return graphs::external(stream, handle, true).map(drop);
     }
     let captured = event.captured.lock().clone();
-    // After the end of that capture there is nothing to wait for.
+    // If that capture has ended, there is nothing to wait for.
     if let Some(captured) = captured {
         graphs::join(stream, captured);
     }
@@ -75,7 +75,7 @@ fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
     if !start.has_time || !end.has_time {
         return Err(CudaError::INVALID_RESOURCE_HANDLE);
     }
-    // One statement each: both may be the same event.
+    // Separate statements release each lock at once, since both may be the same event.
     let start = *start.recorded.lock();
     let end = *end.recorded.lock();
     match (start, end) {

@@ -25,7 +25,7 @@ static STREAMS: Handles<Stream> = Handles::new();
 
 /// Least and greatest priority of a stream, as on current GPUs.
 const PRIORITIES: (c_int, c_int) = (0, -5);
-/// `cudaStreamPerThread`: the calling host thread's own default stream. 0 and `cudaStreamLegacy`, which is 1, are the legacy one.
+/// `cudaStreamPerThread`: the calling host thread's default stream. 0 and `cudaStreamLegacy` (1) name the legacy default stream.
 const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ pub enum Named {
     Made(usize),
 }
 
-/// The stream that `handle` names for the calling host thread. It may not exist.
+/// Returns the stream that `handle` names for the calling host thread, which need not exist.
 pub fn named(handle: *mut c_void) -> Named {
     let device = devices::current();
     match handle {
@@ -55,7 +55,7 @@ pub fn named(handle: *mut c_void) -> Named {
     }
 }
 
-/// Whether a function is a variant for programs with a per-thread default stream.
+/// Returns whether a function is a variant for programs with a per-thread default stream.
 pub const fn is_per_thread(function: &str) -> bool {
     matches!(
         function.as_bytes(),
@@ -71,7 +71,7 @@ pub const fn default_of(function: &str) -> *mut c_void {
     }
 }
 
-/// `handle` as `function` understands it.
+/// Returns `handle`, or the default stream of `function` for a null handle.
 pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
     if handle.is_null() {
         default_of(function)
@@ -80,8 +80,8 @@ pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Whether [`cuda`](crate::errors::cuda) can define `function` as another name of a function with these parameters: variants for a
-/// per-thread stream must have a stream parameter, or no parameter.
+/// Returns whether [`cuda`](crate::errors::cuda) can define `function` as an alias of a function with these parameters: variants for a
+/// per-thread stream must have a stream parameter, or none at all.
 pub const fn may_be_alias(function: &str, mut parameters: &[&str]) -> bool {
     let is_fine = !is_per_thread(function) || parameters.is_empty();
     while let [parameter, rest @ ..] = parameters {
@@ -93,7 +93,7 @@ pub const fn may_be_alias(function: &str, mut parameters: &[&str]) -> bool {
     is_fine
 }
 
-/// Checks a stream's handle; `None` for a default stream.
+/// Looks up a stream's handle; `None` for a default stream.
 pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     match named(handle) {
         Named::Made(_) => STREAMS.get(handle).map(Some),
@@ -111,7 +111,7 @@ pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     })
 }
 
-/// The result of `cudaStreamGetId`, which is unique in the process.
+/// Returns the result of `cudaStreamGetId`, which is unique in the process.
 fn unique_id(handle: *mut c_void) -> Result<u64, CudaError> {
     let of_device = |device: c_int| (device as u64) << 32;
     Ok(match named(handle) {
@@ -136,12 +136,6 @@ pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaRe
     )
 }
 
-fn destroy(handle: *mut c_void) -> CudaResult {
-    STREAMS.remove(handle)?;
-    session().stream_destroyed(handle as u64);
-    check_sticky()
-}
-
 type HostFunction = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
@@ -160,10 +154,12 @@ cuda! {
     }
 
     fn [cudaStreamDestroy](stream: *mut c_void) {
-        destroy(stream)
+        STREAMS.remove(stream)?;
+        session().stream_destroyed(stream as u64);
+        check_sticky()
     }
 
-    /// `cudaStreamSynchronize`: all work is done, and all memory is accessible from everywhere.
+    /// `cudaStreamSynchronize`: all work is done, and all memory is accessible from every device.
     fn [
         cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaStreamQuery cudaStreamQuery_ptsz
         cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
@@ -196,7 +192,7 @@ cuda! {
         put(device, get(stream)?.map_or_else(devices::current, |stream| stream.device))
     }
 
-    /// `cudaStreamSetAttribute`: without effect.
+    /// `cudaStreamSetAttribute`: no effect.
     fn [cudaStreamSetAttribute cudaStreamSetAttribute_ptsz cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz
         cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz]() {
         check_sticky()
@@ -212,7 +208,7 @@ cuda! {
         get(stream)?;
         let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
         let status = check_sticky().err().map_or(0, |error| error.0);
-        // SAFETY: the program asks for this call with these arguments.
+        // SAFETY: the program requested this call with these arguments.
         unsafe { callback(stream, status, user_data) };
         Ok(())
     }

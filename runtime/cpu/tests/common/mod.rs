@@ -1,5 +1,5 @@
-//! Builds and runs the test program of `tests/programs`: a host linked with the runtime under test, and kernels in C as the instrumenter
-//! would leave them, with the real support code and probe handlers, which it loads.
+//! Builds and runs the test program of `tests/programs`: a host that is linked with the runtime under test, and loads kernels in C as the
+//! instrumenter would emit them, with the real support code and probe handlers.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
@@ -11,7 +11,7 @@ use superstep_trace::{Capture, Summary};
 /// Set to 1 in CI: a missing tool is then a failure.
 const REQUIRE: &str = "SUPERSTEP_REQUIRE_TOOLS";
 
-/// Clang 22 with its path, or `None` with the reason printed.
+/// Returns the path of a tool of LLVM 22, or prints why there is none.
 pub fn tool(name: &str) -> Option<PathBuf> {
     let candidates = [
         PathBuf::from(format!("{name}-22")),
@@ -34,12 +34,12 @@ pub fn tool(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// The folder of the package's device code.
+/// Returns the folder of the package's device code.
 pub fn device_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("device")
 }
 
-/// The files of the device code whose names start with `prefix`.
+/// Returns the files of the device code whose names start with `prefix`.
 pub fn device_files(prefix: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(device_folder())
         .unwrap()
@@ -53,7 +53,7 @@ pub fn device_files(prefix: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The folder with the shared library: beside the test binaries.
+/// Returns the folder with the shared library, next to the test binaries.
 pub fn library_folder() -> PathBuf {
     let deps = std::env::current_exe()
         .unwrap()
@@ -77,7 +77,7 @@ pub fn check(output: &Output, what: &str) {
     );
 }
 
-/// The program, and what it loads with each probe.
+/// The program, and the modules that it loads with each probe.
 pub struct Programs {
     folder: PathBuf,
     _guard: tempfile::TempDir,
@@ -157,7 +157,7 @@ fn build() -> Option<Programs> {
     })
 }
 
-/// What a run left behind.
+/// Results of a run.
 pub struct Run {
     pub output: Output,
     pub summary: Option<Summary>,
@@ -198,7 +198,7 @@ impl Run {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
-    /// The run's exit status must be 0 and its last line "done".
+    /// Asserts that the run's exit status is 0 and its last line "done".
     pub fn assert_done(&self, what: &str) {
         check(&self.output, what);
         assert!(

@@ -1,5 +1,5 @@
-/* Kernels as the instrumenter would leave them: accesses to global memory announced to the probe handler, special registers and barriers
- * turned into calls, a table of kernels handed to the runtime by a constructor. PROBE is "trace" or "count". */
+/* Kernels as the instrumenter would emit them: accesses to global memory are reported to the probe handler, special registers and barriers
+ * are calls, and a constructor registers a table of kernels with the runtime. PROBE is "trace" or "count". */
 #include "thread.h"
 
 #include <stddef.h>
@@ -147,7 +147,7 @@ static void fail(int *data, int how, int n) {
   case 0: /* out of bounds */
     STORE(9, data + n + (1 << 19), 1);
     break;
-  case 7: /* behind an allocation, where a GPU has memory */
+  case 7: /* past the end of an allocation, where a GPU maps memory */
     STORE(9, data + n, 1);
     break;
   case 1: { /* null pointer */
@@ -178,14 +178,14 @@ static void fail_fibers_thunk(void **args) {
   SYNC();
 }
 
-/* Half of the threads wait at another barrier for ever. */
+/* Half of the threads wait forever at another barrier. */
 static void deadlock(void) { __superstep_barrier(T.tid[0] < 32 ? 0 : 1, T.ntid[0]); }
 static void deadlock_thunk(void **args) {
   (void)args;
   deadlock();
 }
 
-/* A warp loads a matrix from nowhere (`ldmatrix.x1`). */
+/* A warp loads a matrix from an unmapped address (`ldmatrix.x1`). */
 void __superstep_matrix(uint64_t operation, uint32_t *registers, uint64_t address, uint64_t stride);
 static void load_rows(void) {
   uint32_t registers[48];
@@ -245,14 +245,14 @@ static void stencil(const float *in, float *out, int width, int height) {
 }
 static void stencil_thunk(void **args) { stencil(*(float **)args[0], *(float **)args[1], *(int *)args[2], *(int *)args[3]); }
 
-/* Each CTA waits for the one behind it, which is begun later; site 10. */
-static void wait_behind(volatile int *flags) {
+/* Each CTA waits for the next one, which starts later; site 10. */
+static void wait_for_next(volatile int *flags) {
   unsigned cta = T.ctaid[0];
   while (cta + 1 < T.nctaid[0] && !__atomic_load_n(&flags[cta + 1], __ATOMIC_ACQUIRE))
     ;
   STORE(10, flags + cta, (int)cta + 1);
 }
-static void wait_behind_thunk(void **args) { wait_behind(*(int **)args[0]); }
+static void wait_for_next_thunk(void **args) { wait_for_next(*(int **)args[0]); }
 
 static const struct CpuKernel kernels[] = {
     {"add", add_thunk, 4, 0, 0, NULL, 0},
@@ -269,7 +269,7 @@ static const struct CpuKernel kernels[] = {
     {"many", many_thunk, 2, 0, 0, NULL, 0},
     {"many_fibers", many_fibers_thunk, 2, 1, 0, NULL, 0},
     {"stencil", stencil_thunk, 4, 0, 0, NULL, 0},
-    {"wait_behind", wait_behind_thunk, 1, 0, 0, NULL, 0},
+    {"wait_for_next", wait_for_next_thunk, 1, 0, 0, NULL, 0},
 };
 static const struct CpuGlobal globals[] = {
     {"device_counter", &device_counter, sizeof device_counter, 1, 0},

@@ -1,4 +1,4 @@
-/* The host side of the test programs: one scenario for each name on the command line. */
+/* Host side of the test programs: one scenario per name on the command line. */
 #include "cuda.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define KERNEL(name) \
   static void name##_stub(void) {}
 KERNEL(add) KERNEL(shape) KERNEL(reverse) KERNEL(warp) KERNEL(atomics) KERNEL(fail) KERNEL(fail_fibers) KERNEL(deadlock)
-KERNEL(print) KERNEL(allocate) KERNEL(many) KERNEL(many_fibers) KERNEL(stencil) KERNEL(missing) KERNEL(unregistered) KERNEL(wait_behind) KERNEL(load_rows)
+KERNEL(print) KERNEL(allocate) KERNEL(many) KERNEL(many_fibers) KERNEL(stencil) KERNEL(missing) KERNEL(unregistered) KERNEL(wait_for_next) KERNEL(load_rows)
 static int counter_shadow, factor_shadow;
 
 __attribute__((constructor)) static void register_binary(void) {
@@ -22,7 +22,7 @@ __attribute__((constructor)) static void register_binary(void) {
 #define REGISTER(name) __cudaRegisterFunction(handle, (const void *)name##_stub, (char *)#name, #name, -1, 0, 0, 0, 0, 0);
   REGISTER(add) REGISTER(shape) REGISTER(reverse) REGISTER(warp) REGISTER(atomics) REGISTER(fail) REGISTER(fail_fibers)
   REGISTER(deadlock) REGISTER(print) REGISTER(allocate) REGISTER(many) REGISTER(many_fibers) REGISTER(stencil) REGISTER(missing)
-  REGISTER(wait_behind) REGISTER(load_rows)
+  REGISTER(wait_for_next) REGISTER(load_rows)
   __cudaRegisterVar(handle, &counter_shadow, "device_counter", "device_counter", 0, 4, 0, 0);
   __cudaRegisterVar(handle, &factor_shadow, "constant_factor", "constant_factor", 0, 4, 1, 0);
   __cudaRegisterFatBinaryEnd(handle);
@@ -279,7 +279,7 @@ int main(int count, char **names) {
   } else if (!strcmp(name, "wait")) {
     int out[7], *d = device(sizeof out);
     OK(cudaMemset(d, 0, sizeof out));
-    OK(LAUNCH(wait_behind, dim(7, 1, 1), dim(1, 1, 1), 0, NULL, &d));
+    OK(LAUNCH(wait_for_next, dim(7, 1, 1), dim(1, 1, 1), 0, NULL, &d));
     OK(cudaMemcpy(out, d, sizeof out, cudaMemcpyDeviceToHost));
     for (int cta = 0; cta < 7; cta++)
       EXPECT(out[cta] == cta + 1);

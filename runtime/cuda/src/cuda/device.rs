@@ -1,4 +1,4 @@
-//! Devices, events on them, and kernels as the runtime knows them.
+//! Devices, their events, and the runtime's data about kernels.
 
 use super::loader::find_in_runtime;
 use super::{CudaError, Event, Status, Stub, ask, cuda};
@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use superstep_trace::{DeviceInfo, KernelResources};
 
-/// The device that the program's first call went to.
+/// The device of the program's first call.
 #[derive(Clone, Debug)]
 pub struct Device {
     pub ordinal: c_int,
@@ -37,21 +37,19 @@ impl Device {
 }
 
 pub fn attribute_of(ordinal: c_int, attribute: cudaDeviceAttr) -> Result<c_int, CudaError> {
-    // SAFETY: the pointer leads to a number.
-    ask(
-        "ask the CUDA device for an attribute",
-        0,
-        |value: &mut _| unsafe { cuda!(cudaDeviceGetAttribute(value, attribute, ordinal)) },
-    )
+    // SAFETY: the pointer points to a number.
+    ask("query an attribute of the CUDA device", 0, |value| unsafe {
+        cuda!(cudaDeviceGetAttribute(value, attribute, ordinal))
+    })
 }
 
 fn device_name(ordinal: c_int) -> String {
     type Get = unsafe extern "C" fn(*mut c_void, c_int) -> Status;
-    // `cudaDeviceProp` begins with the name in all versions and takes about a kilobyte; a later runtime may add to it.
+    // In all versions, `cudaDeviceProp` begins with the name and takes about a kilobyte; a later runtime may add to it.
     let mut properties = [0u64; 1024];
     let names = [c"cudaGetDeviceProperties_v2", c"cudaGetDeviceProperties"];
     let status = names.into_iter().find_map(find_in_runtime).map(|address| {
-        // SAFETY: CUDA's headers declare both functions with this type, whichever version of the structure they fill.
+        // SAFETY: CUDA's headers declare both functions with this type, whatever version of the structure they fill.
         let get = unsafe { std::mem::transmute::<*mut c_void, Get>(address) };
         // SAFETY: the buffer is several times as large as the structure.
         unsafe { get(properties.as_mut_ptr().cast(), ordinal) }
@@ -67,10 +65,10 @@ fn device_name(ordinal: c_int) -> String {
     }
 }
 
-/// The driver's own version where the system tells it, and the CUDA version that it offers.
+/// Returns the driver's own version, if the system has it, and the CUDA version that it supports.
 fn driver_version() -> Option<String> {
     let mut cuda: c_int = 0;
-    // SAFETY: the pointer leads to a number.
+    // SAFETY: the pointer points to a number.
     let known = unsafe { cuda!(cudaDriverGetVersion(&mut cuda)) }.is_success() && cuda > 0;
     let cuda = known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
@@ -85,13 +83,13 @@ fn driver_version() -> Option<String> {
 }
 
 fn current_ordinal() -> Result<c_int, CudaError> {
-    // SAFETY: the pointer leads to a number.
+    // SAFETY: the pointer points to a number.
     ask("find a CUDA device", 0, |ordinal| unsafe {
         cuda!(cudaGetDevice(ordinal))
     })
 }
 
-/// The calling thread's device; 0 when there is none.
+/// Returns the calling thread's device; 0 if there is none.
 pub fn current_device() -> c_int {
     current_ordinal().unwrap_or(0)
 }
@@ -122,7 +120,7 @@ struct Events {
 }
 
 impl EventPool {
-    /// An event of the calling thread's device. `None` if CUDA makes none; then only a time is unknown.
+    /// Returns an event of the calling thread's device, or `None` if CUDA makes none. Without one, only a time is unknown.
     pub fn take(&self) -> Option<Event> {
         let device = current_device();
         if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {
@@ -134,9 +132,9 @@ impl EventPool {
     }
 
     /// Takes back events that no stream uses any more.
-    pub fn give_back(&self, events: impl IntoIterator<Item = Event>) {
+    pub fn give_back(&self, events: impl IntoIterator<Item = Option<Event>>) {
         let mut pool = self.0.lock();
-        for event in events {
+        for event in events.into_iter().flatten() {
             if let Some(&device) = pool.device_of.get(&event) {
                 pool.free.entry(device).or_default().push(event);
             }
@@ -148,7 +146,7 @@ impl EventPool {
     }
 }
 
-/// Attributes of a kernel. Loads its module.
+/// Returns the attributes of a kernel. Loads its module.
 pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
     // Room for later versions of the structure.
     let mut attributes = MaybeUninit::<[cudaFuncAttributes; 8]>::zeroed();
@@ -159,7 +157,7 @@ pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
             stub.raw()
         ))
     };
-    // SAFETY: the structure is made of numbers, for which zeroes are valid.
+    // SAFETY: the structure consists of numbers, for which zeroes are valid.
     status
         .is_success()
         .then(|| unsafe { attributes.assume_init() }[0])
@@ -167,7 +165,7 @@ pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
 
 pub fn ctas_on_sm(stub: Stub, cta_threads: c_int, dynamic_shared_bytes: usize) -> Option<c_int> {
     let mut ctas = 0;
-    // SAFETY: the pointer leads to a number; the stub was registered.
+    // SAFETY: the pointer points to a number; the stub was registered.
     let status = unsafe {
         cuda!(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
             &mut ctas,
@@ -202,17 +200,17 @@ pub fn resources_of(
     })
 }
 
-/// Whether CUDA's own exit handler has run.
+/// Returns whether CUDA's own exit handler has run.
 pub fn is_unloading() -> bool {
     let (mut free, mut total) = (0, 0);
-    // SAFETY: both pointers lead to numbers.
+    // SAFETY: both pointers point to numbers.
     unsafe { cuda!(cudaMemGetInfo(&mut free, &mut total)) == Status::CUDART_UNLOADING }
 }
 
-/// Address of a variable of the device by its shadow on the host. Loads its module.
+/// Returns the address of a device variable, given its shadow on the host. Loads its module.
 pub fn symbol_address(shadow: *const c_void) -> Result<u64, Status> {
     let mut address = std::ptr::null_mut();
-    // SAFETY: the pointer leads to a pointer; the runtime refuses shadows that it does not know.
+    // SAFETY: the pointer points to a pointer; the runtime refuses unknown shadows.
     unsafe { cuda!(cudaGetSymbolAddress(&mut address, shadow)) }.ok()?;
     Ok(address as u64)
 }

@@ -1,10 +1,10 @@
-//! Modules and kernels through the driver's own interface, which takes the runtime's streams and its current context.
+//! Modules and kernels through the driver API, which accepts the runtime's streams and its current context.
 
 use super::{CudaError, Function, Module, Status, Stream, Stub, ask, cuda, driver};
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
 
-/// As [`Status::check`], for a call of the driver.
+/// As [`Status::check`], but for a call of the driver.
 pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
     if status == Status::SYMBOL_NOT_FOUND {
         return Err(CudaError::NoDriver);
@@ -16,7 +16,7 @@ pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
 pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
     let text = CString::new(ptx).unwrap_or_default();
     let mut module = null_mut();
-    // SAFETY: the pointer leads to a handle; the text ends with a zero byte.
+    // SAFETY: the pointer points to a handle; the text ends with a zero byte.
     let status = unsafe { driver!(cuModuleLoadData(&mut module, text.as_ptr().cast())) };
     check(status, doing)?;
     function(Module::from_raw(module.cast()), name, doing)
@@ -24,7 +24,7 @@ pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, Cud
 
 pub fn function(module: Module, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
     let mut function = null_mut();
-    // SAFETY: the pointer leads to a handle; modules stay loaded.
+    // SAFETY: the pointer points to a handle; modules stay loaded.
     let status = unsafe {
         driver!(cuModuleGetFunction(
             &mut function,
@@ -36,9 +36,9 @@ pub fn function(module: Module, name: &CStr, doing: &'static str) -> Result<Func
     Ok(Function::from_raw(function.cast()))
 }
 
-/// The driver's handle for a kernel. Loads its module.
+/// Returns the driver's handle for a kernel. Loads its module.
 pub fn function_of(stub: Stub) -> Result<Function, CudaError> {
-    // SAFETY: the pointer leads to a handle; the stub was registered.
+    // SAFETY: the pointer points to a handle; the stub was registered.
     let get = |function: &mut _| unsafe { cuda!(cudaGetFuncBySymbol(function, stub.raw())) };
     let function = ask("find a kernel", null_mut(), get)?;
     Ok(Function::from_raw(function.cast()))
@@ -46,16 +46,16 @@ pub fn function_of(stub: Stub) -> Result<Function, CudaError> {
 
 pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
     let (function, mut module) = (function_of(stub)?, null_mut());
-    // SAFETY: the pointer leads to a handle; the runtime has just given the function.
+    // SAFETY: the pointer points to a handle; the runtime has just given the function.
     let status = unsafe { driver!(cuFuncGetModule(&mut module, function.raw())) };
     check(status, "find a kernel's module")?;
     Ok(Module::from_raw(module.cast()))
 }
 
-/// Address and bytes of the variable `name` of a loaded module; `None` where it has none.
+/// Returns address and size in bytes of the variable `name` of a loaded module, or `None` if it has none.
 pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
     let (mut address, mut bytes) = (0, 0);
-    // SAFETY: the pointers lead to numbers, the name ends with a zero byte, modules stay loaded.
+    // SAFETY: the pointers point to numbers, the name ends with a zero byte, modules stay loaded.
     let status = unsafe {
         driver!(cuModuleGetGlobal_v2(
             &mut address,
@@ -71,10 +71,10 @@ pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaE
     Ok(Some((address, bytes)))
 }
 
-/// Offset of the parameter `index` in a kernel's block of arguments, and its size, in bytes.
+/// Returns the offset of parameter `index` in a kernel's block of arguments, and its size, in bytes.
 pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaError> {
     let [mut offset, mut bytes] = [0; 2];
-    // SAFETY: the pointers lead to numbers; the driver has given the function.
+    // SAFETY: the pointers point to numbers; the driver has given the function.
     let status = unsafe {
         driver!(cuFuncGetParamInfo(
             function.raw(),
@@ -90,10 +90,8 @@ pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaErr
     Ok([offset, bytes])
 }
 
-/// Launches a kernel with CTAs of `block` threads.
-///
 /// # Safety
-/// `arguments` leads to one pointer for each of the kernel's parameters. The driver copies them before it returns.
+/// `arguments` points to one pointer for each of the kernel's parameters. The driver copies them before it returns.
 pub unsafe fn launch(
     function: Function,
     [grid, block]: [[u32; 3]; 2],
@@ -121,12 +119,11 @@ pub unsafe fn launch(
     }
 }
 
-/// Runs `work` in a stream of its own and waits only for that one: a stream of the program may run a
-/// kernel that waits for one that is not launched yet.
+/// Runs `work` in a new stream and only waits for that, as a kernel in the program's streams may be waiting for a later launch.
 pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
     const NON_BLOCKING: u32 = 1;
     let mut stream = null_mut();
-    // SAFETY: the pointer leads to a handle.
+    // SAFETY: the pointer points to a handle.
     let made = unsafe { driver!(cuStreamCreate(&mut stream, NON_BLOCKING)) };
     check(made, doing)?;
     let worked = work(Stream::from_raw(stream.cast()));
@@ -153,18 +150,18 @@ pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
     })
 }
 
-/// First byte and bytes of the allocation of `address`.
+/// Returns first byte and size of the allocation that contains `address`.
 pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
     let (mut start, mut bytes) = (0, 0);
-    // SAFETY: both pointers lead to numbers; the driver refuses addresses that it does not know.
+    // SAFETY: both pointers point to numbers; the driver refuses unknown addresses.
     unsafe { driver!(cuMemGetAddressRange_v2(&mut start, &mut bytes, address)) }.ok()?;
     Ok((start, bytes as u64))
 }
 
-/// The mangled name of a kernel by the driver's handle, of its function or of its kernel object.
+/// Returns the mangled name of a kernel, given the driver's handle for its function or its kernel object.
 pub fn name_of(handle: Stub) -> Option<String> {
     let mut name = std::ptr::null();
-    // SAFETY: the pointer leads to a pointer; the program launches by the handle.
+    // SAFETY: the pointer points to a pointer; the program launches by the handle.
     let status = unsafe {
         // The driver refuses a handle of the other kind.
         match driver!(cuFuncGetName(&mut name, handle.raw())) {

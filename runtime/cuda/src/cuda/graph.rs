@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-/// A `cudaGraphNodeType`, of whatever version of CUDA.
+/// A `cudaGraphNodeType` of any version of CUDA.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeKind(pub c_int);
@@ -30,26 +30,28 @@ codes! { NodeKind of cudaGraphNodeType:
 }
 
 pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
-    let mut mode = relax_capture();
+    let mode = relax_capture();
     let done = work();
-    // SAFETY: the pointer leads to the mode that the thread had.
-    unsafe { cuda!(cudaThreadExchangeStreamCaptureMode((&raw mut mode).cast())) };
+    exchange_capture_mode(mode);
     done
 }
 
-/// Relaxes the calling thread's capture mode; returns the one that it had.
+/// Relaxes the calling thread's capture mode; returns its previous one.
 pub fn relax_capture() -> c_int {
-    let mut mode = cudaStreamCaptureMode::cudaStreamCaptureModeRelaxed as c_int;
-    // SAFETY: the pointer leads to a number as large as the enumeration.
+    exchange_capture_mode(cudaStreamCaptureMode::cudaStreamCaptureModeRelaxed as c_int)
+}
+
+fn exchange_capture_mode(mut mode: c_int) -> c_int {
+    // SAFETY: the pointer points to a number as large as the enumeration.
     unsafe { cuda!(cudaThreadExchangeStreamCaptureMode((&raw mut mode).cast())) };
     mode
 }
 
-/// The graph into which `stream` is captured, and the node on which the next node depends, if it is one.
+/// Returns the graph into which `stream` is captured, and the node on which the next one depends, if that is a single one.
 fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
     let (mut nodes, mut count) = (null(), 0);
-    // SAFETY: the pointers lead to a number as large as the enumeration, numbers and pointers.
+    // SAFETY: the pointers point to a number as large as the enumeration, numbers and pointers.
     let asked = unsafe {
         cuda!(cudaStreamGetCaptureInfo_v2(
             stream.raw(),
@@ -64,7 +66,7 @@ fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
         forget_last_error();
         return None;
     }
-    // SAFETY: the runtime has just stored there how many nodes there are; they stay until the next call for the stream.
+    // SAFETY: the runtime has just stored the nodes' number; they are valid until the next call for the stream.
     let last =
         (count == 1 && !nodes.is_null()).then(|| GraphNode::from_raw(unsafe { *nodes }.cast()));
     let is_active = status == cudaStreamCaptureStatus::cudaStreamCaptureStatusActive as c_int;
@@ -75,7 +77,7 @@ pub fn captured_by(stream: Stream) -> Option<Graph> {
     captured(stream).map(|(graph, _)| graph)
 }
 
-/// The node on which the next node captured from `stream` depends, if it is one.
+/// Returns the node on which the next one captured from `stream` depends, if that is a single one.
 pub fn last_captured(stream: Stream) -> Option<GraphNode> {
     captured(stream)?.1
 }
@@ -83,7 +85,7 @@ pub fn last_captured(stream: Stream) -> Option<GraphNode> {
 impl Graph {
     pub fn nodes(self) -> Result<Vec<GraphNode>, CudaError> {
         const DOING: &str = "list the nodes of a CUDA graph";
-        // SAFETY: the pointer leads to a number.
+        // SAFETY: the pointer points to a number.
         let get =
             |count: &mut _| unsafe { cuda!(cudaGraphGetNodes(self.raw(), null_mut(), count)) };
         let mut nodes = vec![GraphNode::NULL; ask(DOING, 0, get)?];
@@ -96,8 +98,8 @@ impl Graph {
         Ok(nodes)
     }
 
-    /// All edges, each from a node to one that depends on it. Reads the edges' data too: CUDA otherwise refuses edges that have some.
-    pub fn edges(self) -> Result<Vec<[GraphNode; 2]>, CudaError> {
+    /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA refuses edges with data.
+    pub fn edges(self) -> Result<Vec<(GraphNode, GraphNode)>, CudaError> {
         const DOING: &str = "list the edges of a CUDA graph";
         let get = |from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: &mut usize| {
             // SAFETY: the pointers are null, or lead to `count` handles or words, as large as an edge's data.
@@ -111,9 +113,8 @@ impl Graph {
                 ))
             }
         };
-        let count = ask(DOING, 0, |count| {
-            get(null_mut(), null_mut(), null_mut(), count)
-        })?;
+        let null = null_mut();
+        let count = ask(DOING, 0, |count| get(null, null, null_mut(), count))?;
         if count == 0 {
             return Ok(Vec::new());
         }
@@ -122,16 +123,12 @@ impl Graph {
         ask(DOING, count, |count| {
             get(from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), count)
         })?;
-        Ok(from
-            .into_iter()
-            .zip(to)
-            .map(|(from, to)| [from, to])
-            .collect())
+        Ok(from.into_iter().zip(to).collect())
     }
 
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
         let mut found = null_mut();
-        // SAFETY: the pointer leads to a handle; the clone was just made of the node's graph.
+        // SAFETY: the pointer points to a handle; the clone was just made of the node's graph.
         let status = unsafe {
             cuda!(cudaGraphNodeFindInClone(
                 &mut found,
@@ -151,7 +148,7 @@ macro_rules! parameters {
         $(#[$doc])*
         pub fn $name(self) -> Result<$type, CudaError> {
             let mut place = MaybeUninit::<$type>::zeroed();
-            // SAFETY: the pointer leads to the structure; CUDA refuses nodes of other types.
+            // SAFETY: the pointer points to the structure; CUDA refuses nodes of other types.
             unsafe { $library!($function(self.raw(), place.as_mut_ptr().cast())) }.check($doing)?;
             // SAFETY: CUDA has filled the structure.
             Ok(unsafe { place.assume_init() })
@@ -161,10 +158,10 @@ macro_rules! parameters {
 
 impl GraphNode {
     parameters! {
-        fn kind = cuda!(cudaGraphNodeGetType) -> NodeKind, "ask for the type of a node of a CUDA graph";
+        fn kind = cuda!(cudaGraphNodeGetType) -> NodeKind, "read the type of a node of a CUDA graph";
         fn child = cuda!(cudaGraphChildGraphNodeGetGraph) -> Graph, "find a CUDA graph inside another";
         fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel's node of a CUDA graph";
-        /// Parameters of the node of a kernel that the runtime knows.
+        /// Reads the parameters of the node of a kernel that is registered with the runtime.
         fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel's node of a CUDA graph";
         fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy's node of a CUDA graph";
         fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill's node of a CUDA graph";
@@ -173,14 +170,13 @@ impl GraphNode {
         fn awaited_event = cuda!(cudaGraphEventWaitNodeGetEvent) -> Event, "read an event's node of a CUDA graph";
     }
 
-    /// Removes a node of this library from its graph.
     pub fn destroy(self) {
-        // SAFETY: this library added the node and forgets it.
+        // SAFETY: this library added the node and does not use it again.
         unsafe { cuda!(cudaGraphDestroyNode(self.raw())) };
     }
 }
 
-/// A node in a graph of its own, with an instance of that if it is to run.
+/// A node in a separate graph, with an instance of that if it is to run.
 pub struct LoneNode {
     graph: Graph,
     pub node: GraphNode,
@@ -192,8 +188,8 @@ impl LoneNode {
         runs: bool,
         add: impl FnOnce(&mut GraphNode, Graph) -> Status,
     ) -> Result<Self, CudaError> {
-        const DOING: &str = "set a node of a CUDA graph apart";
-        // SAFETY: the pointer leads to a handle.
+        const DOING: &str = "copy a node of a CUDA graph";
+        // SAFETY: the pointer points to a handle.
         let graph = ask(DOING, null_mut(), |graph| unsafe {
             cuda!(cudaGraphCreate(graph, 0))
         })?;
@@ -204,7 +200,7 @@ impl LoneNode {
         };
         lone.node = ask(DOING, GraphNode::NULL, |node| add(node, lone.graph))?;
         if runs {
-            // SAFETY: the pointer leads to a handle; the graph was made above.
+            // SAFETY: the pointer points to a handle; the graph was made above.
             let instance = ask(DOING, null_mut(), |instance| unsafe {
                 cuda!(cudaGraphInstantiateWithFlags(instance, graph, 0))
             })?;
@@ -217,7 +213,7 @@ impl LoneNode {
         Self::new(runs, |node, graph| {
             let mut context = null_mut();
             let place = std::ptr::from_mut(node).cast();
-            // SAFETY: the pointers lead to handles; the graph is this library's, and the copy is that of another node.
+            // SAFETY: the pointers point to handles; the graph is this library's, and the parameters are those of another node.
             unsafe {
                 match driver!(cuCtxGetCurrent(&mut context)) {
                     Status::SUCCESS => {
@@ -251,7 +247,7 @@ impl LoneNode {
         })
     }
 
-    /// A kernel like that of the node `of`, to run.
+    /// Makes a node that is to run a kernel like that of the node `of`.
     pub fn kernel(
         of: GraphNode,
         parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
@@ -300,7 +296,7 @@ impl LoneNode {
             return Ok(());
         }
         let mut result = MaybeUninit::uninit();
-        // SAFETY: graph and instance live as long as this value; the pointer leads to the structure, which is not read.
+        // SAFETY: graph and instance live as long as this value; the pointer points to the structure, which is not read.
         unsafe {
             cuda!(cudaGraphExecUpdate(
                 self.instance.raw(),
@@ -314,7 +310,7 @@ impl LoneNode {
 
 impl Drop for LoneNode {
     fn drop(&mut self) {
-        // SAFETY: both are this library's. An instance that still runs is freed when it has ended.
+        // SAFETY: both are this library's. CUDA frees an instance that still runs when it has ended.
         unsafe {
             if !self.instance.is_null() {
                 cuda!(cudaGraphExecDestroy(self.instance.raw()));

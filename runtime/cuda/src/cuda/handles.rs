@@ -1,4 +1,4 @@
-//! CUDA's handles, each a type of its own.
+//! CUDA's handles, each with its own type.
 
 use super::{CudaError, Status, ask, cuda};
 use cudarc::driver::sys::CUmod_st;
@@ -16,7 +16,7 @@ macro_rules! handles {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(*mut $target);
 
-        // SAFETY: the handle is a number to this library, which reads nothing behind it; CUDA takes handles in any thread.
+        // SAFETY: the handle is a number to this library, which never dereferences it; CUDA accepts handles in any thread.
         unsafe impl Send for $name {}
         // SAFETY: the handle is never changed in place.
         unsafe impl Sync for $name {}
@@ -33,7 +33,7 @@ macro_rules! handles {
                 self.0.is_null()
             }
 
-            /// The pointer, as whichever of CUDA's two interfaces declares it.
+            /// Returns the pointer as either of CUDA's APIs declares it.
             pub fn raw<T>(self) -> *mut T {
                 self.0.cast()
             }
@@ -54,7 +54,7 @@ handles! {
     /// A kernel of a loaded module.
     Function = CUfunc_st;
     Module = CUmod_st;
-    /// The function by which the program launches a kernel: its stub on the host, or a handle of the driver's.
+    /// What the program launches a kernel by: its stub on the host, or a handle of the driver's.
     Stub = c_void;
     Binary = *mut c_void;
 }
@@ -63,16 +63,11 @@ impl Stream {
     pub const PER_THREAD: Self = Stream(std::ptr::without_provenance_mut(2));
 
     pub fn create() -> Result<Self, CudaError> {
-        let make = |stream: &mut Stream| {
-            // SAFETY: the pointer leads to a handle.
-            unsafe {
-                cuda!(cudaStreamCreateWithFlags(
-                    &mut stream.0,
-                    cudaStreamNonBlocking
-                ))
-            }
-        };
-        ask("make a CUDA stream", Stream::NULL, make)
+        let (doing, flags) = ("make a CUDA stream", cudaStreamNonBlocking);
+        // SAFETY: the pointer points to a handle.
+        ask(doing, Stream::NULL, |stream| unsafe {
+            cuda!(cudaStreamCreateWithFlags(&mut stream.0, flags))
+        })
     }
 
     pub fn synchronize(self) -> Status {
@@ -81,7 +76,7 @@ impl Stream {
     }
 
     pub fn destroy(self) -> Status {
-        // SAFETY: this library made the stream and forgets it.
+        // SAFETY: this library made the stream and does not use it again.
         unsafe { cuda!(cudaStreamDestroy(self.0)) }
     }
 
@@ -91,7 +86,7 @@ impl Stream {
     }
 
     /// # Safety
-    /// `function` may be called with `data` when the stream comes there.
+    /// `function` may be called with `data` when the stream reaches the call.
     pub unsafe fn launch_host_function(
         self,
         function: unsafe extern "C" fn(*mut c_void),
@@ -102,7 +97,7 @@ impl Stream {
     }
 }
 
-/// A stream as the program names it: null is the default stream, or the thread's own where `per_thread`.
+/// A stream as the program names it. Null is the default stream, or with `per_thread` the thread's own.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamArgument {
     pub handle: Stream,
@@ -110,7 +105,7 @@ pub struct StreamArgument {
 }
 
 impl StreamArgument {
-    /// The stream as the runtime's functions without a suffix take it.
+    /// Returns the stream as the runtime's functions without a suffix take it.
     pub fn stream(self) -> Stream {
         if self.handle.is_null() && self.per_thread {
             Stream::PER_THREAD
@@ -121,18 +116,13 @@ impl StreamArgument {
 }
 
 impl Event {
-    /// An event of the current device. Threads that wait for it sleep rather than spin.
+    /// Makes an event of the current device. Threads that wait for it sleep rather than spin.
     pub fn create() -> Result<Self, CudaError> {
-        let make = |event: &mut Event| {
-            // SAFETY: the pointer leads to a handle.
-            unsafe {
-                cuda!(cudaEventCreateWithFlags(
-                    &mut event.0,
-                    cudaEventBlockingSync
-                ))
-            }
-        };
-        ask("make a CUDA event", Event::NULL, make)
+        let (doing, flags) = ("make a CUDA event", cudaEventBlockingSync);
+        // SAFETY: the pointer points to a handle.
+        ask(doing, Event::NULL, |event| unsafe {
+            cuda!(cudaEventCreateWithFlags(&mut event.0, flags))
+        })
     }
 
     pub fn record(self, stream: Stream) -> Status {
@@ -140,7 +130,7 @@ impl Event {
         unsafe { cuda!(cudaEventRecord(self.0, stream.0)) }
     }
 
-    /// Success, "not ready", or an error of the device.
+    /// Returns success, "not ready", or an error of the device.
     pub fn query(self) -> Status {
         // SAFETY: `create` made the event; events of this library are never destroyed.
         unsafe { cuda!(cudaEventQuery(self.0)) }
@@ -153,7 +143,7 @@ impl Event {
 
     pub fn elapsed_ns([start, end]: [Event; 2]) -> Result<u64, Status> {
         let mut milliseconds = 0f32;
-        // SAFETY: the pointer leads to a number; `create` made both events, which are never destroyed.
+        // SAFETY: the pointer points to a number; `create` made both events, which are never destroyed.
         unsafe { cuda!(cudaEventElapsedTime(&mut milliseconds, start.0, end.0)) }.ok()?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }

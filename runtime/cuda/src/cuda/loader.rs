@@ -1,5 +1,4 @@
-//! Finds the functions of the libcudart and libcuda that come after this library. Nothing links them, so that every program starts
-//! without NVIDIA's driver.
+//! Finds the functions of the libcudart and libcuda after this library, without linking them, so that programs start without a driver.
 
 use super::Status;
 use cudarc::driver::sys::CUresult;
@@ -14,18 +13,18 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// The C library's `dlsym`; null until it is first needed.
+/// The C library's `dlsym`; null until its first use.
 pub static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 unsafe extern "C" fn find_nothing(_: *mut c_void, _: *const c_char) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// The C library's `dlsym`. Its answer for `RTLD_NEXT` depends on the library that calls it.
+/// Returns the C library's `dlsym`, whose result for `RTLD_NEXT` depends on the library that calls it.
 pub fn dlsym() -> Find {
     let mut real = DLSYM.load(Ordering::Relaxed);
     if real.is_null() {
-        // The versions that glibc for x86-64 has, before and after libdl became a part of libc.
+        // The versions in glibc for x86-64, before and after libdl became a part of libc.
         for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
             if real.is_null() {
                 // SAFETY: both names end with a zero byte.
@@ -41,7 +40,7 @@ pub fn dlsym() -> Find {
     unsafe { std::mem::transmute::<*mut c_void, Find>(real) }
 }
 
-/// A library that `dlopen` gave and that is never closed; 0 if none could be opened.
+/// The handle of a library that is never closed; 0 if it could not be opened.
 type Library = OnceLock<usize>;
 
 fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option<*mut c_void> {
@@ -59,7 +58,7 @@ fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option
     (!found.is_null()).then_some(found)
 }
 
-/// The next library's function `name`; when the program links none, that of the libcudart that the loader finds.
+/// Finds the next library's function `name`, or if the program links none, that of the libcudart that the loader finds.
 pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
     // SAFETY: the name ends with a zero byte.
@@ -71,7 +70,7 @@ pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     symbol(&LIBRARY, &files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
 }
 
-/// libcuda's own function `name`, whatever library comes before it.
+/// Finds libcuda's own function `name`, whatever library comes before it.
 pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
     symbol(&LIBRARY, &[c"libcuda.so.1"], libc::RTLD_NOW, name)
@@ -115,7 +114,7 @@ impl Entry {
         }
     }
 
-    /// Its address; `None`, after one message of the runtime's, when there is no such function.
+    /// Returns its address, or `None` if there is no such function, of which the first call for the runtime prints a message.
     pub fn address(&self) -> Option<*mut c_void> {
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
@@ -133,13 +132,13 @@ pub const fn c_name(text: &'static str) -> &'static CStr {
     }
 }
 
-/// Types of CUDA's result codes, which are read as numbers: a newer CUDA has codes that cudarc's enumerations lack.
+/// Types of CUDA's result codes. They are read as numbers, since a newer CUDA has codes that cudarc's enumerations lack.
 pub trait ResultCode {}
 impl ResultCode for cudaError_t {}
 impl ResultCode for CUresult {}
 
 pub trait Declared {
-    /// Its type in the C interface.
+    /// Its type in the C API.
     type C: Copy;
 }
 
@@ -157,7 +156,7 @@ macro_rules! declared {
 }
 declared!(A B C D E F G H I J K);
 
-/// The function at `address` with the type of its declaration.
+/// Returns the function at `address` with the type of its declaration.
 ///
 /// # Safety
 /// `address` is that of the function that cudarc declares as `F`.

@@ -1,12 +1,11 @@
-//! Memory of this library on device and host.
+//! This library's memory on device and host.
 
 use super::{CudaError, Status, Stream, ask, cuda};
 use cudarc::runtime::sys::{cudaHostAllocMapped, cudaHostAllocPortable, cudaMemcpyKind};
-use std::borrow::Cow;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.
+/// Zeroed page-locked memory that is mapped into the device. It is valid until the process or the device's context ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
     pub host: usize,
@@ -17,10 +16,10 @@ impl Pinned {
     pub fn new(bytes: usize) -> Result<Self, CudaError> {
         let doing = format!("allocate {bytes} bytes of page-locked host memory for the trace");
         let flags = cudaHostAllocMapped | cudaHostAllocPortable;
-        // SAFETY: the pointer leads to a pointer.
+        // SAFETY: the pointer points to a pointer.
         let allocate = |host: &mut _| unsafe { cuda!(cudaHostAlloc(host, bytes, flags)) };
         let host = ask(doing, null_mut(), allocate).inspect_err(|_| forget_last_error())?;
-        // SAFETY: the pointer leads to a pointer; `host` was just allocated.
+        // SAFETY: the pointer points to a pointer; `host` was just allocated.
         let map = |device: &mut _| unsafe { cuda!(cudaHostGetDevicePointer(device, host, 0)) };
         let device = ask("map host memory into the device", null_mut(), map)?;
         // SAFETY: `bytes` bytes were allocated, and nothing else has their address yet.
@@ -36,21 +35,21 @@ impl Pinned {
     }
 
     pub fn free(self) {
-        // SAFETY: `new` allocated the memory, and the caller forgets it.
+        // SAFETY: `new` allocated the memory, and the caller does not use it again.
         unsafe { cuda!(cudaFreeHost(self.at())) };
     }
 }
 
-/// The program must not see a failure of this library as its last error.
+/// Clears the last error, so that the program does not see a failure of this library.
 pub fn forget_last_error() {
     // SAFETY: no arguments.
     unsafe { cuda!(cudaGetLastError()) };
 }
 
-/// Device memory for `purpose`. It stays until the context ends or [`free_device_memory`] frees it.
+/// Allocates device memory for `purpose`. It is valid until the context ends or [`free_device_memory`] frees it.
 pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
     let doing = format!("allocate {bytes} bytes of device memory for the {purpose}");
-    // SAFETY: the pointer leads to a pointer.
+    // SAFETY: the pointer points to a pointer.
     let allocate = |pointer: &mut _| unsafe { cuda!(cudaMalloc(pointer, bytes)) };
     let memory: *mut c_void =
         ask(doing, null_mut(), allocate).inspect_err(|_| forget_last_error())?;
@@ -60,16 +59,16 @@ pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
 /// # Safety
 /// No kernel uses it.
 pub unsafe fn free_device_memory(address: u64) -> Status {
-    // SAFETY: `device_memory` gave the address; by the contract above, no kernel uses it.
+    // SAFETY: `device_memory` returned the address; by the contract above, no kernel uses it.
     unsafe { cuda!(cudaFree(address as *mut c_void)) }
 }
 
-/// Device memory with a copy of `words`. It stays until the context ends.
+/// Allocates device memory with a copy of `words`. It is valid until the context ends.
 pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
     const DOING: &str = "write the trace's device memory";
     let bytes = size_of_val(words);
     let address = device_memory(bytes.max(8), "trace")?;
-    // In a stream of its own: the legacy one waits for all others, which is an error while one of them is captured into a graph.
+    // Not in the legacy stream, which waits for all others: that is an error while one of them is captured into a graph.
     let stream = Stream::create()?;
     // SAFETY: both sides hold `bytes` bytes, and the source lives until the stream was waited for.
     let copied = unsafe { copy_to_device(address, words.as_ptr().cast(), bytes, stream) };
@@ -79,20 +78,21 @@ pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
     Ok(address)
 }
 
-/// The words of a structure that the device reads.
+/// Returns the words of structures that the device reads.
 ///
 /// # Safety
 /// `T` is plain data without padding, of whole words.
-pub unsafe fn words_of<T>(structure: &T) -> &[u64] {
+pub unsafe fn words_of<T>(structures: &[T]) -> &[u64] {
     const { assert!(align_of::<T>() == 8) };
-    // SAFETY: the structure is made of initialised words, as the caller says, and lives as long as the slice.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(structure).cast(), size_of::<T>() / 8) }
+    let words = size_of_val(structures) / 8;
+    // SAFETY: the structures consist of initialised words, by the contract above, and live as long as the slice.
+    unsafe { std::slice::from_raw_parts(structures.as_ptr().cast(), words) }
 }
 
 /// Sets device memory to `value`, in stream order.
 ///
 /// # Safety
-/// The memory belongs to this library and holds `bytes` bytes when the stream comes there.
+/// The memory belongs to this library and holds `bytes` bytes when the stream reaches the fill.
 pub unsafe fn fill(address: u64, value: u8, bytes: usize, stream: Stream) -> Status {
     let to = address as *mut c_void;
     // SAFETY: by the contract above, the memory holds `bytes` bytes.
@@ -102,7 +102,7 @@ pub unsafe fn fill(address: u64, value: u8, bytes: usize, stream: Stream) -> Sta
 /// Copies in stream order. The source is read when this returns, unless it is page-locked.
 ///
 /// # Safety
-/// Both sides hold `bytes` bytes; page-locked memory stays until the stream comes there.
+/// Both sides hold `bytes` bytes; page-locked memory stays valid until the stream reaches the copy.
 pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream: Stream) -> Status {
     let (to, kind) = (to as *mut c_void, cudaMemcpyKind::cudaMemcpyHostToDevice);
     // SAFETY: by the contract above, both sides hold `bytes` bytes.
@@ -123,20 +123,19 @@ pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Str
 }
 
 pub fn free_and_total() -> Result<(usize, usize), CudaError> {
-    let doing = Cow::Borrowed("ask how much memory the GPU has");
-    // SAFETY: both pointers lead to numbers.
-    ask(doing, (0, 0), |(free, total)| unsafe {
+    // SAFETY: both pointers point to numbers.
+    ask("query the GPU's memory", (0, 0), |(free, total)| unsafe {
         cuda!(cudaMemGetInfo(free, total))
     })
 }
 
-/// Whether an address is device memory to the runtime. Managed memory counts, as it does for `cudaMemcpyDefault`.
+/// Returns whether an address is device memory to the runtime. Managed memory counts, as it does for `cudaMemcpyDefault`.
 pub fn is_on_device(address: u64) -> bool {
     const DEVICE: i32 = cudarc::runtime::sys::cudaMemoryType::cudaMemoryTypeDevice as i32;
     // The type of memory comes first. Later versions of the structure are longer.
     let mut attributes = [0u64; 32];
     let place = attributes.as_mut_ptr().cast();
-    // SAFETY: the pointer leads to several times the structure's size; CUDA refuses addresses that it does not know.
+    // SAFETY: the pointer points to several times the structure's size; CUDA refuses unknown addresses.
     let status = unsafe { cuda!(cudaPointerGetAttributes(place, address as *const c_void)) };
     status.is_success() && attributes[0] as i32 >= DEVICE
 }

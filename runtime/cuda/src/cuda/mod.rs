@@ -1,5 +1,4 @@
-//! CUDA's own libraries: how their functions are found and called. Types and constants are cudarc's, which are generated from
-//! NVIDIA's headers.
+//! Finds and calls the functions of CUDA's own libraries. Types and constants are cudarc's, which are generated from NVIDIA's headers.
 
 pub mod device;
 pub mod driver;

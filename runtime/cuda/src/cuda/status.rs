@@ -1,4 +1,4 @@
-//! Result codes of CUDA, and the error made of them.
+//! CUDA's result codes, and the error for them.
 
 use super::Entry;
 use cudarc::runtime::sys::cudaError;
@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 use thiserror::Error;
 
-/// A `cudaError_t` or a `CUresult`: both number the errors that they share alike.
+/// A `cudaError_t` or a `CUresult`, which have the same numbers for the errors that they share.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Status(pub c_int);
@@ -25,13 +25,13 @@ pub(super) use codes;
 codes! { Status of cudaError:
     SUCCESS = cudaSuccess;
     MEMORY_ALLOCATION = cudaErrorMemoryAllocation;
-    /// Result of every call in a fork of a process that has used CUDA; of the driver, where there is none.
+    /// Result of every call in a fork of a process that has used CUDA, and of the driver's functions if there is no driver.
     INITIALIZATION_ERROR = cudaErrorInitializationError;
-    /// Result when the process ends and CUDA's own exit handler has run.
+    /// Result after CUDA's own exit handler has run.
     CUDART_UNLOADING = cudaErrorCudartUnloading;
     INVALID_DEVICE_FUNCTION = cudaErrorInvalidDeviceFunction;
     NO_KERNEL_IMAGE = cudaErrorNoKernelImageForDevice;
-    /// Result when a library of CUDA lacks the function.
+    /// Result if a library of CUDA lacks the function.
     SYMBOL_NOT_FOUND = cudaErrorSharedObjectSymbolNotFound;
     NAMED_SYMBOL_NOT_FOUND = cudaErrorSymbolNotFound;
     NOT_READY = cudaErrorNotReady;
@@ -61,7 +61,7 @@ impl Status {
     }
 }
 
-/// Name and meaning: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.
+/// Writes name and meaning: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         static NAME: Entry = Entry::of_runtime(c"cudaGetErrorName");

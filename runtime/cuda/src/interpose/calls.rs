@@ -1,6 +1,6 @@
 //! Calls of proprietary libraries whose reads and writes are known: those in the table of `superstep-runtime-core`.
 //!
-//! A function of ours is found before each of them, as symbol and by `dlsym`. Launches that the library makes meanwhile belong to the call.
+//! The linker and `dlsym` find our function before the library's. Launches that the library makes meanwhile belong to the call.
 
 use crate::cuda::driver;
 use crate::cuda::loader::dlsym;
@@ -39,7 +39,7 @@ impl Function {
     }
 
     fn call(&self, arguments: &[usize], call: impl FnOnce() -> c_int) -> c_int {
-        // Some functions are made of others.
+        // Some functions call others.
         if is_in_known_call() || runtime().device().is_none() {
             return call();
         }
@@ -71,7 +71,7 @@ macro_rules! wrappers {
     ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
         $($(signature!($family $int $name);)+)+
 
-        /// Our function of this name, where there is one, with the library's.
+        /// Returns our function of this name, if there is one, with the library's.
         fn find(name: &[u8]) -> Option<(*const std::ffi::c_void, &'static Function)> {
             $($(
                 if name == stringify!($name).as_bytes() {
@@ -85,10 +85,7 @@ macro_rules! wrappers {
         mod functions {
             $($(
                 pub(super) static $name: super::Function = super::Function {
-                    name: match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                        Ok(name) => name,
-                        Err(_) => unreachable!(),
-                    },
+                    name: crate::cuda::loader::c_name(concat!(stringify!($name), "\0")),
                     real: std::sync::atomic::AtomicPtr::new(std::ptr::null_mut()),
                 };
             )+)+
@@ -96,7 +93,7 @@ macro_rules! wrappers {
     };
 }
 
-/// The C signature of each family: `$n` is the type of sizes, operations and data types are enumerations.
+/// The C signature of each family. `$n` is the type of sizes; operations and data types are enumerations.
 #[rustfmt::skip]
 macro_rules! signature {
     (GEMM $n:ident $name:ident) => { wrapper!($name(handle: Pointer, op_a: c_int, op_b: c_int, m: $n, n: $n, k: $n, alpha: Pointer,
@@ -124,7 +121,7 @@ macro_rules! signature {
 
 macro_rules! wrapper {
     ($name:ident($($argument:ident: $type:ty),+)) => {
-        #[doc = concat!("Calls the library's `", stringify!($name), "` and notes what the call touches.")]
+        #[doc = concat!("Calls the library's `", stringify!($name), "` and notes what it reads and writes.")]
         ///
         /// # Safety
         /// The arguments meet the contract of the library's function.

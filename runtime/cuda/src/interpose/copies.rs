@@ -1,4 +1,4 @@
-//! Copies that the host makes, through both interfaces.
+//! The host's copies, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::device::symbol_address;
@@ -45,7 +45,7 @@ fn rows(address: *const c_void, row_bytes: usize) -> Rows {
 }
 
 fn note_3d(copy: *const Copy3d, into: StreamArgument) {
-    // SAFETY: the program gives the structure, and the runtime has accepted it.
+    // SAFETY: the program passes the structure, and the runtime has accepted it.
     let Some(copy) = (unsafe { copy.as_ref() }) else {
         return;
     };
@@ -69,7 +69,7 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     note_box(to, from, copy.kind, size, into);
 }
 
-/// The device's address of byte `offset` of a variable; 0 when the runtime does not know it.
+/// Returns the device address of byte `offset` of a variable; 0 if the runtime does not know it.
 fn symbol(shadow: *const c_void, offset: usize) -> u64 {
     symbol_address(shadow).map_or(0, |address| address + offset as u64)
 }
@@ -116,7 +116,7 @@ fn default_stream(per_thread: bool) -> StreamArgument {
 }
 
 interposed! {
-    // An array has no address of its own: its handle is used instead.
+    // An array has no address, so its handle is used instead.
     [cudaMemcpyToArray, cudaMemcpyToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int,
     ) |real, per_thread| { then!(real, note(array as u64, from as u64, bytes, kind, default_stream(per_thread))) }
@@ -139,7 +139,7 @@ interposed! {
 
 fn copied_2d(status: Status, copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) -> Status {
     if status.is_success()
-        // SAFETY: the caller gives the structure, or null; the driver has accepted its types of memory.
+        // SAFETY: the caller passes the structure, or null; the driver has accepted its memory types.
         && let Some(copy) = unsafe { copy.as_ref() }
     {
         note_driver_2d(copy, into);

@@ -1,8 +1,8 @@
-//! Interposes `dlsym`, so that proprietary libraries get our functions of the driver and not libcuda's.
+//! Interposes `dlsym`, so that proprietary libraries get our functions of the driver API and not libcuda's.
 //!
-//! cuBLAS and the like have the CUDA runtime linked into them. It opens libcuda.so.1 and asks `dlsym` for `cuGetProcAddress`, and
-//! that for everything else: no symbol of ours is in its way but `dlsym` itself. The libcudart after this library
-//! gets libcuda's own functions, or launches that we have seen would come here again.
+//! cuBLAS and the like link the CUDA runtime statically. It opens libcuda.so.1 and gets `cuGetProcAddress` from `dlsym`, and all other
+//! functions from that: `dlsym` is the only symbol that we can interpose. The libcudart after this library gets libcuda's own functions,
+//! as we would otherwise see its launches twice.
 
 use super::calls;
 use super::driver::replacement;
@@ -15,15 +15,15 @@ unsafe extern "C" {
 
 /// Interposes the C library's `dlsym`.
 ///
-/// It leaves by a jump where the answer is not ours: `RTLD_NEXT` means the libraries after that to which the call returns.
+/// If the result is not ours, it jumps to the real function: `RTLD_NEXT` means the libraries after the one to which the call returns.
 ///
 /// # Safety
 /// The name ends with a zero byte.
-// A sanitizer asks for its own functions before this one can run (`cargo xtask sanitize`).
+// A sanitizer looks up its own functions before this one can run (`cargo xtask sanitize`).
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    // At entry the stack is 8 bytes off 16; two registers and 8 bytes later it is aligned, with the return address at 24.
+    // At entry, the stack is misaligned by 8 bytes; two registers and 8 bytes later it is aligned to 16, with the return address at 24.
     std::arch::naked_asm!(
         "push rdi",
         "push rsi",
@@ -44,8 +44,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Our function in place of the requested one; null where there is none. Programs call `dlsym` early and anywhere, so this
-/// neither allocates nor locks.
+/// Returns our function in place of the requested one, or null. Neither allocates nor locks, as programs call `dlsym` early and anywhere.
 unsafe extern "C" fn ours(
     handle: *mut c_void,
     name: *const c_char,
@@ -53,11 +52,11 @@ unsafe extern "C" fn ours(
 ) -> *mut c_void {
     let real = real();
     let none = std::ptr::null_mut();
-    // Where no library is named, ours are found in their order, as any symbol.
+    // Without a library, the search already finds ours first, like any symbol.
     if name.is_null() || handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
         return none;
     }
-    // SAFETY: the caller gives a zero-terminated name.
+    // SAFETY: the caller passes a zero-terminated name.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
     let drivers = replacement(bytes);
     if drivers.is_none() && !calls::has(bytes) {
@@ -72,10 +71,10 @@ unsafe extern "C" fn ours(
     ours.unwrap_or(std::ptr::null()).cast_mut()
 }
 
-/// Whether `caller` is code of a libcudart: its launches have come through our functions first.
+/// Returns whether `caller` is code of a libcudart, whose launches have already passed through our functions.
 fn is_libcudart(caller: *const c_void) -> bool {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: the pointer leads to room for the structure, which is filled where the result is not 0.
+    // SAFETY: the pointer points to room for the structure, which is filled unless the result is 0.
     let name = unsafe {
         match dladdr(caller, found.as_mut_ptr()) {
             0 => return false,
@@ -85,7 +84,7 @@ fn is_libcudart(caller: *const c_void) -> bool {
     if name.is_null() {
         return false;
     }
-    // SAFETY: the loader gives a zero-terminated path.
+    // SAFETY: the loader returns a zero-terminated path.
     let path = unsafe { CStr::from_ptr(name) }.to_bytes();
     let file = path.rsplit(|&byte| byte == b'/').next();
     file.is_some_and(|file| file.starts_with(b"libcudart.so"))

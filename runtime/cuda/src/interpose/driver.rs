@@ -1,7 +1,7 @@
-//! Kernels' handles, and launches through the driver's own interface.
+//! Kernels' handles, and launches through the driver API.
 //!
-//! A handle that the program asks for leads back to its kernel, which is then traced like any other. Kernels of modules that the
-//! program loads itself, and of proprietary libraries, were not built by Superstep: their launches are opaque.
+//! A handle that the program gets is mapped back to its kernel, which is then traced like any other. Superstep did not build the kernels
+//! of modules that the program loads itself and of proprietary libraries: their launches are opaque.
 
 use super::copies::*;
 use super::fills::*;
@@ -16,7 +16,7 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Notes the handle that the program got for a stub's kernel.
+/// Notes the handle that the program got for the kernel of `stub`.
 fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle there.
@@ -36,7 +36,7 @@ fn launch(call: Call<'_>, form: Form) -> Status {
     .run()
 }
 
-/// Makes a launch whose arguments may come in one block instead, which recorded kernels do not support.
+/// Makes a launch whose arguments may instead be in one block, `extra`, which is not supported for recorded kernels.
 fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
     let recorded = runtime()
         .kernel(call.stub)
@@ -71,7 +71,7 @@ interposed! { driver:
     [cuLaunchKernelEx, cuLaunchKernelEx_ptsz: true](
         config: *const CUlaunchConfig, function: Stub, arguments: Arguments, extra: Arguments,
     ) |real with arguments, per_thread| {
-        // SAFETY: the program gives a configuration, or null. Its attributes are not read.
+        // SAFETY: the program passes a configuration, or null. Its attributes are not read.
         let Some(config) = (unsafe { config.as_ref() }) else {
             return real(arguments);
         };
@@ -112,7 +112,7 @@ replacements! {
     cuMemsetD32_v2 cuMemsetD32_v2_ptds cuMemsetD32Async cuMemsetD32Async_ptsz
 }
 
-/// Our function for a name as `cuGetProcAddress` takes it: without version and stream suffix.
+/// Returns our function for a name as `cuGetProcAddress` takes it, without version and stream suffix.
 fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     let own: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
     let with_suffix = own
@@ -125,10 +125,10 @@ fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     })
 }
 
-/// Replaces the driver's function that was asked for with ours.
+/// Replaces the requested function of the driver with ours.
 ///
 /// # Safety
-/// `symbol` is a zero-terminated name or null, `function` leads to a pointer or is null.
+/// `symbol` is a zero-terminated name or null, `function` points to a pointer or is null.
 unsafe fn entry(
     status: Status,
     symbol: *const c_char,
@@ -142,12 +142,12 @@ unsafe fn entry(
         return status;
     }
     let per_thread = flags & PER_THREAD != 0 || per_thread && flags == 0;
-    // SAFETY: the caller gives a zero-terminated name.
+    // SAFETY: the caller passes a zero-terminated name.
     let name = unsafe { CStr::from_ptr(symbol) }.to_bytes();
-    // SAFETY: the caller gives room for a pointer; the driver has just written a function there, if there is one.
+    // SAFETY: the caller passes room for a pointer; the driver has just written a function there, if there is one.
     let found = unsafe { &mut *function };
     let ours = match name {
-        // This name means either of two, by the version of CUDA that the caller was built for.
+        // This name means either of two, depending on the version of CUDA that the caller was built for.
         b"cuGetProcAddress" if Some(*found) == find_in_driver(c"cuGetProcAddress_v2") => {
             Some(cuGetProcAddress_v2 as *const c_void)
         }
@@ -164,26 +164,26 @@ interposed! {
     [cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, flags: u64, found: *mut c_int,
     ) |real, per_thread| {
-        // SAFETY: the program gives a name, and room for a pointer.
+        // SAFETY: the program passes a name, and room for a pointer.
         unsafe { entry(real(), symbol, function, flags, per_thread) }
     }
     [cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, version: c_uint, flags: u64, found: *mut c_int,
     ) |real, per_thread| {
-        // SAFETY: the program gives a name, and room for a pointer.
+        // SAFETY: the program passes a name, and room for a pointer.
         unsafe { entry(real(), symbol, function, flags, per_thread) }
     }
 }
 
 interposed! { driver:
     [cuGetProcAddress](symbol: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) |real| {
-        // SAFETY: the caller gives a name, and room for a pointer.
+        // SAFETY: the caller passes a name, and room for a pointer.
         unsafe { entry(real(), symbol, function, flags, false) }
     }
     [cuGetProcAddress_v2](
         symbol: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64, found: *mut c_int,
     ) |real| {
-        // SAFETY: the caller gives a name, and room for a pointer.
+        // SAFETY: the caller passes a name, and room for a pointer.
         unsafe { entry(real(), symbol, function, flags, false) }
     }
     [cuGraphLaunch, cuGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
@@ -192,7 +192,7 @@ interposed! { driver:
     [cuModuleGetFunction, cuLibraryGetKernel](handle: *mut Stub, module: Module, name: *const c_char) |real| {
         let status = real();
         if status.is_success() && !handle.is_null() && !name.is_null() {
-            // SAFETY: the driver has just written the handle; the caller gave a zero-terminated name.
+            // SAFETY: the driver has just written the handle; the caller passes a zero-terminated name.
             let (handle, name) = unsafe { (*handle, CStr::from_ptr(name)) };
             opaque::named(handle, name.to_string_lossy().into_owned());
         }

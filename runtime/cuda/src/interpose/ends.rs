@@ -1,11 +1,11 @@
-//! Ends of the process without exit handlers: they wait for the kernels, as `exit` does.
+//! Functions that end the process without exit handlers. They wait for the kernels, as `exit` does.
 
 use crate::cuda::loader::dlsym;
 use crate::recorder::drain::signals;
 use crate::recorder::runtime::STALL;
 use std::ffi::{c_int, c_void};
 
-/// Blocks until the device's work is written, at most until nothing moves any more.
+/// Blocks until the device's work is written, or until there is no more progress.
 fn wait() {
     signals::wait(STALL.as_millis() as u64);
 }
@@ -36,11 +36,10 @@ unsafe extern "C" fn absent() -> c_int {
     -1
 }
 
-/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched: some take any number.
-/// Where one fails, the program goes on.
+/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched, as some are variadic.
 macro_rules! before_exec {
     ($($name:ident)*) => {
-        /// Looked up when the library is loaded: a forked process that is about to replace itself must not.
+        /// The C library's functions. A forked process that is about to replace itself must not look them up, so loading this library does.
         static REAL: std::sync::OnceLock<Real> = std::sync::OnceLock::new();
 
         #[derive(Debug)]
@@ -71,7 +70,7 @@ macro_rules! before_exec {
                     let real = REAL.get().map_or(absent as *const () as usize, |real| real.$name);
                     std::ptr::with_exposed_provenance(real)
                 }
-                // At entry the stack is 8 bytes off 16; seven registers later it is aligned.
+                // At entry, the stack is misaligned by 8 bytes; seven registers later it is aligned to 16.
                 std::arch::naked_asm!(
                     "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                     "call {prepare}",

@@ -1,4 +1,4 @@
-//! Fills that the host makes, through both interfaces.
+//! The host's fills, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::{Status, StreamArgument};
@@ -6,7 +6,7 @@ use crate::recorder::host_access::{Rows, note_fill};
 use cudarc::runtime::sys::{cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_int, c_uint, c_void};
 
-/// Notes a fill that succeeded. The capture has one byte for the value, as the runtime's fills.
+/// Notes a fill that succeeded. The capture has one byte for the value, like the runtime's fills.
 fn filled(
     status: Status,
     memory: Rows,

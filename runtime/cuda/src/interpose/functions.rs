@@ -1,4 +1,4 @@
-//! Queries about kernels, which report a kernel that no image of the program holds as a fault of the run.
+//! Queries about kernels. A kernel that no image in the program contains becomes a fault of the run.
 
 use super::interposed;
 use crate::cuda::Stub;

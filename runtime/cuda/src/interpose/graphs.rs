@@ -20,7 +20,7 @@ fn slice<'a>(nodes: Nodes, count: usize) -> &'a [GraphNode] {
     if nodes.is_null() {
         return &[];
     }
-    // SAFETY: the program gives `count` handles.
+    // SAFETY: the program passes `count` handles.
     unsafe { std::slice::from_raw_parts(nodes, count) }
 }
 
@@ -58,7 +58,7 @@ fn changed(status: Status, instance: GraphExec, node: GraphNode, change: NodeCha
         .node_changed(status, instance, node, change)
 }
 
-/// Notes a change of an instance's copy or fill; `set` makes the same change to another node.
+/// Notes a change of a copy or fill in an instance. `set` makes the same change to another node.
 fn memory_changed(
     status: Status,
     instance: GraphExec,
@@ -68,7 +68,7 @@ fn memory_changed(
     changed(status, instance, node, NodeChange::Memory(&set))
 }
 
-/// The direction of a copy that CUDA has accepted.
+/// Returns the direction of a copy that CUDA has accepted.
 fn accepted(kind: c_int) -> cudaMemcpyKind {
     use cudaMemcpyKind::*;
     let kinds = [
@@ -81,7 +81,7 @@ fn accepted(kind: c_int) -> cudaMemcpyKind {
     known.copied().unwrap_or(cudaMemcpyDefault)
 }
 
-/// Passes a change of an instance on, unless in situ, where its nodes run one by one.
+/// Passes on a change of an instance, unless in situ, where its nodes run one by one.
 fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().in_situ.is_used() {
         return real();
@@ -140,7 +140,7 @@ fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
     }
-    // SAFETY: the structure begins with its kind, which is read as a number: it may be one of a newer CUDA.
+    // SAFETY: the structure begins with its kind, which is read as a number since it may be one of a newer CUDA.
     Some(NodeKind(unsafe { parameters.cast::<c_int>().read() }))
 }
 
@@ -183,6 +183,31 @@ fn add_node(
     }
 }
 
+/// Defines functions that change a copy or fill in an instance, each with the function that makes the same change to a node.
+macro_rules! memory_changes {
+    ($($name:ident($($argument:ident: $type:ty),*) = $of_node:ident($($given:expr),*);)*) => {$(
+        interposed! { [$name](instance: GraphExec, node: GraphNode, $($argument: $type),*) |real| {
+            memory_changed(real(), instance, node, |own| {
+                // SAFETY: the program's arguments, which the real function has accepted.
+                unsafe { cuda!($of_node(own.raw(), $($given),*)) }
+            })
+        } }
+    )*};
+}
+
+memory_changes! {
+    cudaGraphExecMemcpyNodeSetParams(copy: *const cudaMemcpy3DParms) = cudaGraphMemcpyNodeSetParams(copy);
+    cudaGraphExecMemcpyNodeSetParams1D(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int)
+        = cudaGraphMemcpyNodeSetParams1D(to, from, bytes, accepted(kind));
+    cudaGraphExecMemcpyNodeSetParamsToSymbol(
+        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
+    ) = cudaGraphMemcpyNodeSetParamsToSymbol(symbol, from, bytes, offset, accepted(kind));
+    cudaGraphExecMemcpyNodeSetParamsFromSymbol(
+        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
+    ) = cudaGraphMemcpyNodeSetParamsFromSymbol(to, symbol, bytes, offset, accepted(kind));
+    cudaGraphExecMemsetNodeSetParams(fill: *const cudaMemsetParams) = cudaGraphMemsetNodeSetParams(fill);
+}
+
 interposed! {
     [cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz: true](stream: Stream, mode: c_int) |real| {
         began(real())
@@ -202,7 +227,7 @@ interposed! {
     [cudaGraphAddKernelNode](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const cudaKernelNodeParams,
     ) |real| {
-        // SAFETY: the program gives parameters, or null.
+        // SAFETY: the program passes parameters, or null.
         match unsafe { parameters.as_ref() } {
             Some(parameters) if !node.is_null() => {
                 add_kernel_node(node, graph, slice(dependencies, count), parameters)
@@ -240,52 +265,16 @@ interposed! {
     |real with parameters| {
         set_parameters(node, parameters, |parameters| {
             let status = real(parameters);
-            // SAFETY: the caller gives parameters, or null.
+            // SAFETY: the caller passes parameters, or null.
             match unsafe { parameters.as_ref() } {
                 Some(given) => changed(status, instance, node, NodeChange::Kernel(given)),
                 None => status,
             }
         })
     }
-    [cudaGraphExecMemcpyNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaMemcpy3DParms) |real| {
-        memory_changed(real(), instance, node, |own| {
-            // SAFETY: the program's own parameters, which the real function has accepted.
-            unsafe { cuda!(cudaGraphMemcpyNodeSetParams(own.raw(), parameters)) }
-        })
-    }
-    [cudaGraphExecMemcpyNodeSetParams1D](
-        instance: GraphExec, node: GraphNode, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
-    ) |real| {
-        memory_changed(real(), instance, node, |own| {
-            // SAFETY: the program's own arguments, which the real function has accepted.
-            unsafe { cuda!(cudaGraphMemcpyNodeSetParams1D(own.raw(), to, from, bytes, accepted(kind))) }
-        })
-    }
-    [cudaGraphExecMemcpyNodeSetParamsToSymbol](
-        instance: GraphExec, node: GraphNode, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real| {
-        memory_changed(real(), instance, node, |own| {
-            // SAFETY: the program's own arguments, which the real function has accepted.
-            unsafe { cuda!(cudaGraphMemcpyNodeSetParamsToSymbol(own.raw(), symbol, from, bytes, offset, accepted(kind))) }
-        })
-    }
-    [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
-        instance: GraphExec, node: GraphNode, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real| {
-        memory_changed(real(), instance, node, |own| {
-            // SAFETY: the program's own arguments, which the real function has accepted.
-            unsafe { cuda!(cudaGraphMemcpyNodeSetParamsFromSymbol(own.raw(), to, symbol, bytes, offset, accepted(kind))) }
-        })
-    }
-    [cudaGraphExecMemsetNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaMemsetParams) |real| {
-        memory_changed(real(), instance, node, |own| {
-            // SAFETY: the program's own parameters, which the real function has accepted.
-            unsafe { cuda!(cudaGraphMemsetNodeSetParams(own.raw(), parameters)) }
-        })
-    }
     [cudaGraphExecHostNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaHostNodeParams) |real| {
         let status = real();
-        // SAFETY: the program gives parameters, or null.
+        // SAFETY: the program passes parameters, or null.
         match unsafe { parameters.as_ref() } {
             Some(&given) => changed(status, instance, node, NodeChange::Host(given)),
             None => status,
@@ -305,7 +294,7 @@ interposed! {
     [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut cudaGraphNodeParams) |real| {
         let what = "cudaGraphExecNodeSetParams";
         match kind_of(parameters) {
-            // SAFETY: the program's own parameters, which the real function has accepted.
+            // SAFETY: the program's parameters, which the real function has accepted.
             Some(NodeKind::COPY | NodeKind::FILL) => memory_changed(real(), instance, node, |own| unsafe {
                 cuda!(cudaGraphNodeSetParams(own.raw(), parameters))
             }),
@@ -354,7 +343,7 @@ interposed! {
     [cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz: true](
         instance: *mut GraphExec, graph: Graph, parameters: *mut cudaGraphInstantiateParams,
     ) |real| {
-        // SAFETY: the program gives parameters where it gives a pointer; only the flags are read.
+        // SAFETY: a pointer that is not null points to parameters, of which only the flags are read.
         let flags = if parameters.is_null() { 0 } else { unsafe { (*parameters).flags } };
         instantiated(real(), instance, graph, flags)
     }

@@ -24,7 +24,7 @@ interposed! {
     }
     [cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz: true](config: *const cudaLaunchConfig_t, function: Stub, arguments: Arguments)
     |real with arguments, per_thread| {
-        // SAFETY: the program gives a configuration, or null. Its attributes are not read.
+        // SAFETY: the program passes a configuration, or null. Its attributes are not read.
         let Some(config) = (unsafe { config.as_ref() }) else {
             return real(arguments);
         };
@@ -37,8 +37,7 @@ interposed! {
     [cudaLaunchCooperativeKernelMultiDevice](parameters: *mut c_void, devices: c_uint, flags: c_uint) |real| {
         unless_probed("a launch on several devices (cudaLaunchCooperativeKernelMultiDevice)", real)
     }
-    // A reset destroys the buffers and events of the consumers, which are stopped first. `cudaThreadExit` is the old
-    // name.
+    // A reset destroys the consumers' buffers and events, so they are stopped first. `cudaThreadExit` is the old name.
     [cudaDeviceReset, cudaThreadExit]() |real| {
         runtime().before_reset();
         real()

@@ -1,4 +1,4 @@
-//! Allocations, through the runtime's interface and the driver's.
+//! Allocations, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::memory::forget_last_error;
@@ -16,7 +16,7 @@ fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: Allocati
     status
 }
 
-/// Repeats an allocation of device memory as long as shadow memory makes room for it.
+/// Repeats an allocation of device memory while shadow memory can make room for it.
 fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     with_room_for(bytes, &real, || {
         forget_last_error();
@@ -24,7 +24,7 @@ fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     })
 }
 
-/// Both interfaces have the same number for no memory.
+/// As [`with_room`], for both APIs, which have the same code for a lack of memory.
 fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
@@ -33,6 +33,15 @@ fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> S
         status = again();
     }
     status
+}
+
+fn by_runtime(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
+    noted(
+        with_room(bytes, real),
+        pointer,
+        bytes,
+        AllocationKind::Device,
+    )
 }
 
 fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
@@ -45,6 +54,12 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
         runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
     }
     status
+}
+
+/// Notes memory before it is freed, as another thread may get it at once.
+fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
+    runtime().freed(pointer as u64);
+    real()
 }
 
 fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
@@ -66,15 +81,13 @@ fn element_bytes(channels: Channels) -> usize {
     if channels.is_null() {
         return 0;
     }
-    // SAFETY: the program gives a description. Only its numbers are read: its kind may be one of a newer CUDA.
+    // SAFETY: the program passes a description. Only its numbers are read, since its kind may be one of a newer CUDA.
     let bits = unsafe { (*channels).x + (*channels).y + (*channels).z + (*channels).w };
     usize::try_from(bits).unwrap_or(0) / 8
 }
 
 interposed! {
-    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| {
-        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
-    }
+    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| { by_runtime(pointer, bytes, real) }
     [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Managed)
@@ -89,14 +102,10 @@ interposed! {
         registered(real(), pointer, bytes)
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
-    |real| {
-        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
-    }
+    |real| { by_runtime(pointer, bytes, real) }
     [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
         pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
-    ) |real| {
-        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
-    }
+    ) |real| { by_runtime(pointer, bytes, real) }
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
         pitched(with_room(width * height, real), pointer, pitch, height)
     }
@@ -121,15 +130,8 @@ interposed! {
         let bytes = element_bytes(channels) * elements;
         noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
-    // Noted before the memory is given back: another thread may get it at once.
-    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
-    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
+    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| { freed(pointer, real) }
+    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
 }
 
 // `CUdeviceptr` is as large as a pointer.
@@ -156,12 +158,6 @@ interposed! { driver:
     [cuMemHostRegister_v2](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
         registered(real(), pointer, bytes)
     }
-    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
-    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
+    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| { freed(pointer, real) }
+    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
 }

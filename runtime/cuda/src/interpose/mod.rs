@@ -1,7 +1,6 @@
 //! The functions that the program calls in place of CUDA's.
 //!
-//! Each passes its call on to the real function of the same name. Names that end in `_ptds` or `_ptsz` are called by programs
-//! compiled with a per-thread default stream.
+//! Each calls the real function of the same name. Names that end in `_ptds` or `_ptsz` are for a per-thread default stream.
 
 mod calls;
 mod copies;
@@ -20,11 +19,11 @@ mod streams;
 use crate::cuda::Status;
 use crate::recorder::runtime::{runtime, session};
 
-/// Defines exported functions of one signature. `real` calls the real function with the same arguments, but for those that
-/// it lists itself; `per_thread` is whether stream 0 means the thread's own stream.
+/// Defines exported functions with one signature. `real` calls the real function with the same arguments, except those that it lists
+/// itself; `per_thread` is whether stream 0 means the thread's own stream.
 ///
-/// `in_stream:` defines two families, of which the second has a stream as its last argument; the body gets a `StreamArgument`.
-/// `driver:` is for functions of libcuda, `nothing:` for functions of the runtime without a result.
+/// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`. `driver:` is for
+/// functions of libcuda, `nothing:` for functions of the runtime without a result.
 macro_rules! interposed {
     (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
     (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
@@ -70,7 +69,7 @@ macro_rules! interposed {
                     type Real = unsafe extern "C" fn($($type),*) -> $result;
                     // SAFETY: `address` is that of the function of this name, which the program calls with these types.
                     let real = unsafe { ::std::mem::transmute::<*mut ::std::ffi::c_void, Real>(address) };
-                    // SAFETY: the program's arguments, or ones that mean the same to CUDA.
+                    // SAFETY: the program's arguments, or equivalent ones.
                     unsafe { real($($argument),*) }
                 }
                 None => $otherwise,
@@ -86,8 +85,7 @@ macro_rules! interposed {
 }
 use interposed;
 
-/// Passes on a call that would run kernels without the parameters of their probe. In a traced program it fails,
-/// and the run has a fault.
+/// Passes on a call that would run kernels without their probe's parameters. In a traced program, it instead fails with a fault.
 fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().is_probed() {
         return real();

@@ -1,4 +1,4 @@
-//! Memory that processes share: CUDA IPC, pools' pointers, and the driver's shareable handles.
+//! Memory that processes share by CUDA IPC, pointers into pools, and the driver's shareable handles.
 
 use super::interposed;
 use crate::cuda::Status;
@@ -16,9 +16,9 @@ fn given(status: Status) -> Status {
 /// Notes memory of another process, whose address a call has just stored in `place`.
 ///
 /// # Safety
-/// `place` is null or leads to an address.
+/// `place` is null or points to an address.
 unsafe fn opened(status: Status, place: *const u64) -> Status {
-    // SAFETY: the caller gives null or a pointer to an address.
+    // SAFETY: null or a pointer to an address, by the contract above.
     if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
         runtime().opened(address);
     }
@@ -28,18 +28,18 @@ unsafe fn opened(status: Status, place: *const u64) -> Status {
 interposed! {
     [cudaIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, pointer: *mut c_void) |real| { given(real()) }
     [cudaIpcOpenMemHandle](pointer: *mut *mut c_void, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
-        // SAFETY: where the call succeeds, it has written an address, which is as large as the number.
+        // SAFETY: if the call succeeds, it has written an address, which is as large as the number.
         unsafe { opened(real(), pointer.cast()) }
     }
-    // Noted before the memory is given back: another thread may get the address at once.
+    // Noted before the memory is closed, as another thread may get the address at once.
     [cudaIpcCloseMemHandle](pointer: *mut c_void) |real| {
         runtime().closed(pointer as u64);
         real()
     }
     [cudaMemPoolExportPointer](data: *mut c_void, pointer: *mut c_void) |real| { given(real()) }
-    // `cudaFree` and `cudaFreeAsync` give it back.
+    // `cudaFree` and `cudaFreeAsync` free it.
     [cudaMemPoolImportPointer](pointer: *mut *mut c_void, pool: *mut c_void, data: *mut c_void) |real| {
-        // SAFETY: where the call succeeds, it has written an address, which is as large as the number.
+        // SAFETY: if the call succeeds, it has written an address, which is as large as the number.
         unsafe { opened(real(), pointer.cast()) }
     }
 }
@@ -47,7 +47,7 @@ interposed! {
 interposed! { driver:
     [cuIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, address: u64) |real| { given(real()) }
     [cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2](address: *mut u64, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
-        // SAFETY: where the call succeeds, it has written an address.
+        // SAFETY: if the call succeeds, it has written an address.
         unsafe { opened(real(), address) }
     }
     [cuIpcCloseMemHandle](address: u64) |real| {
@@ -57,7 +57,7 @@ interposed! { driver:
     [cuMemExportToShareableHandle](shareable: *mut c_void, handle: u64, kind: c_int, flags: u64) |real| { given(real()) }
     [cuMemImportFromShareableHandle](handle: *mut u64, shareable: *mut c_void, kind: c_int) |real| {
         let status = real();
-        // SAFETY: where the call succeeds, it has written a handle.
+        // SAFETY: if the call succeeds, it has written a handle.
         if let (Status::SUCCESS, Some(&handle)) = (status, unsafe { handle.as_ref() }) {
             session().shares_memory();
             runtime().imported.add_handle(handle);

@@ -1,4 +1,4 @@
-//! Registration of modules, kernels and variables, which constructors call before `main`.
+//! Registers modules, kernels and variables, for constructors that run before `main`.
 
 use super::interposed;
 use crate::cuda::{Binary, Entry, Stub};
@@ -31,18 +31,17 @@ enum LoadError {
     LibraryName(#[from] std::ffi::NulError),
 }
 
-/// Interposes CUDA's `__cudaRegisterFatBinary`: a module that the program carries as bitcode gets the binary that was made of it for
-/// this run, and announces its table.
+/// Interposes CUDA's `__cudaRegisterFatBinary`. For a module that is embedded as bitcode, registers its binary and table for this run.
 ///
 /// # Safety
-/// `wrapper` is null or leads to a wrapper.
+/// `wrapper` is null or points to a wrapper.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> Binary {
     static ENTRY: Entry = Entry::of_runtime(c"__cudaRegisterFatBinary");
     unregister_unloaded();
-    // SAFETY: the compiler's registration code gives a wrapper.
+    // SAFETY: the compiler's registration code passes a wrapper.
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
-    // SAFETY: a fat binary, or the text that Superstep's compiler puts there.
+    // SAFETY: a fat binary, or the text that Superstep's compiler puts in its place.
     let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
     let loaded = module.map(|module| module.map_err(LoadError::from).and_then(load));
     let (wrapper, table) = match loaded {
@@ -76,17 +75,16 @@ fn unregister(binary: Binary) {
     if let Some(address) = ENTRY.address() {
         // SAFETY: CUDA's compiler calls the function of this name with this type.
         let unregister = unsafe { std::mem::transmute::<*mut c_void, Unregister>(address) };
-        // SAFETY: the runtime gave the handle, and the program unregisters it once.
+        // SAFETY: the runtime returned the handle, and the program unregisters it once.
         unsafe { unregister(binary) };
     }
 }
 
-/// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in a handler of `atexit` that comes before destructors of
-/// their own unit, which may launch kernels. So it only marks ours, which go when the next module of a running program
-/// comes.
+/// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in an `atexit` handler that runs before destructors of the same
+/// unit, which may launch kernels. So it only marks our modules, which are unregistered when a running program registers the next one.
 ///
 /// # Safety
-/// The runtime gave the handle, and the program unregisters it once.
+/// The runtime returned the handle, and the program unregisters it once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaUnregisterFatBinary(binary: Binary) {
     if runtime().modules.lock().is_ours(binary) {
@@ -106,13 +104,13 @@ fn unregister_unloaded() {
     }
 }
 
-/// A leaked copy of the name of a kernel or a variable, which outlives the library that registers it, for both of CUDA's parameters.
+/// Leaks a copy of a kernel's or variable's name, which outlives the library that registers it; returns it for both of CUDA's parameters.
 fn kept(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
     let copy = CString::new(name).map_or(std::ptr::null_mut(), CString::into_raw);
     [if device.is_null() { device } else { copy }, copy]
 }
 
-/// `EX_SOFTWARE`: exit code of a program with a module that cannot be loaded.
+/// Exit code of a program with a module that cannot be loaded: `EX_SOFTWARE`.
 const NOT_LOADED: i32 = 70;
 
 /// Reads a module's binary, which is never freed, and its table.
@@ -132,14 +130,14 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     let table = session().registry().register_json(&table)?;
     for library in libraries {
         let path = CString::new(library.as_os_str().as_bytes())?;
-        // SAFETY: a text that ends with 0. The constructor of a probe's host code only calls `superstep_observe`.
+        // SAFETY: a text that ends with 0. The constructors in a probe's host code only call `superstep_observe`.
         if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-            // SAFETY: after a failure of `dlopen` this is a text.
+            // SAFETY: after a failure of `dlopen`, this is a text.
             let why = unsafe { text(libc::dlerror()) };
             return Err(LoadError::ProbeLibrary(why));
         }
     }
-    // The runtime reads numbers of eight bytes in it.
+    // The runtime reads aligned words of eight bytes from it.
     let mut words = vec![0u64; binary.len().div_ceil(8)];
     for (word, bytes) in words.iter_mut().zip(binary.chunks(8)) {
         let mut whole = [0; 8];
@@ -150,13 +148,13 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     Ok((Box::leak(Box::new(FatBinaryWrapper::new(image))), table))
 }
 
-/// The host variable of the device variable called `device_name`, or null: programs older than CUDA 5 name variables by text.
+/// Returns the host variable of the device variable called `device_name`, or null. Programs older than CUDA 5 name variables by text.
 ///
 /// # Safety
-/// `device_name` must end with 0.
+/// `device_name` ends with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) -> *const c_void {
-    // SAFETY: the caller gives a zero-terminated name.
+    // SAFETY: zero-terminated, by the contract above.
     let name = unsafe { text(device_name) };
     let shadow = runtime().modules.lock().shadow(&name);
     shadow.map_or(std::ptr::null(), |host| host as *const c_void)
@@ -167,7 +165,7 @@ interposed! { nothing:
         binary: Binary, host: Stub, device: *mut c_char, device_name: *const c_char, thread_limit: c_int,
         thread_index: *mut c_void, block_index: *mut c_void, block_size: *mut c_void, grid_size: *mut c_void, warp_size: *mut c_int,
     ) |real with device device_name| {
-        // SAFETY: the compiler's registration code gives zero-terminated names.
+        // SAFETY: the compiler's registration code passes zero-terminated names.
         let name = unsafe { text(device_name) };
         let [device, device_name] = kept(device, &name);
         runtime().modules.lock().add_kernel(binary, host, name);
@@ -177,13 +175,13 @@ interposed! { nothing:
         binary: Binary, host: *mut c_char, device: *mut c_char, device_name: *const c_char, external: c_int, bytes: usize,
         constant: c_int, global: c_int,
     ) |real with device device_name| {
-        // SAFETY: the compiler's registration code gives zero-terminated names.
+        // SAFETY: the compiler's registration code passes zero-terminated names.
         let name = unsafe { text(device_name) };
         let [device, device_name] = kept(device, &name);
         let (host, bytes) = (host as usize, bytes as u64);
         let mut modules = runtime().modules.lock();
         modules.add_shadow(name.clone(), host);
-        // Constant memory is not global memory: no access to it is traced.
+        // Constant memory is not global memory, so accesses to it are not traced.
         if constant == 0 {
             modules.add_variable(Variable { host, name, bytes, managed: false });
         }
@@ -194,7 +192,7 @@ interposed! { nothing:
         binary: Binary, host: *mut *mut c_void, device: *mut c_char, device_name: *const c_char, external: c_int,
         bytes: usize, constant: c_int, global: c_int,
     ) |real| {
-        // SAFETY: the compiler's registration code gives zero-terminated names.
+        // SAFETY: the compiler's registration code passes zero-terminated names.
         let name = unsafe { text(device_name) };
         let (host, bytes) = (host as usize, bytes as u64);
         runtime().modules.lock().add_variable(Variable { host, name, bytes, managed: true });

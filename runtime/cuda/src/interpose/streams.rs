@@ -1,4 +1,4 @@
-//! Streams, which are numbered when they are created.
+//! Creation of streams, which numbers them, and their destruction.
 
 use super::interposed;
 use crate::cuda::{Status, Stream, StreamArgument};
@@ -19,7 +19,7 @@ interposed! {
     [cudaStreamCreate](stream: *mut Stream) |real| { made(real(), stream) }
     [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real| { made(real(), stream) }
     [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real| { made(real(), stream) }
-    // Forgotten first: once the handle is destroyed, another thread may get it for a new stream.
+    // Forgotten first, as another thread may get the destroyed handle for a new stream.
     [cudaStreamDestroy](stream: Stream) |real| {
         if !stream.is_null() {
             runtime().stream_destroyed(stream);

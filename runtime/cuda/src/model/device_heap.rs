@@ -1,5 +1,4 @@
-//! Address of the heap of device-side `malloc`. No function of the driver has it; a kernel of this library allocates the heap's first
-//! block.
+//! Finds the heap of device-side `malloc` by a kernel that allocates its first block, as no function of the driver returns its address.
 
 use crate::cuda::memory::Pinned;
 use crate::cuda::{CudaError, ask, cuda, driver};
@@ -10,10 +9,10 @@ const PTX: &str = include_str!("../../device/heap_block.ptx");
 /// The heap begins and ends at multiples of this.
 const PAGE_BYTES: u64 = 2 << 20;
 
-/// First byte and bytes of the current device's heap. To be called before any kernel allocates.
+/// Returns first byte and size of the current device's heap. To be called before any kernel allocates.
 pub fn extent() -> Result<(u64, u64), CudaError> {
     const DOING: &str = "find the heap of device-side malloc";
-    // SAFETY: the pointer leads to a number.
+    // SAFETY: the pointer points to a number.
     let limit = ask(DOING, 0, |limit| unsafe {
         cuda!(cudaDeviceGetLimit(
             limit,
@@ -36,7 +35,7 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
     Ok(around(first, limit as u64))
 }
 
-/// The heap whose first block is at `first`: blocks are given from its end (seen with driver 580 on an H200).
+/// Returns the heap whose first block is at `first`: it allocates from its end (seen with driver 580 on an H200).
 fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
     let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
     (

@@ -1,4 +1,4 @@
-//! Variables that the host's code never names, from the table that the instrumenter leaves in each module.
+//! Variables that host code never names, from the table that the instrumenter adds to each module.
 
 use crate::cuda::{CudaError, Stub, driver};
 use std::ffi::CStr;
@@ -8,7 +8,7 @@ const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 #[derive(Debug, PartialEq, Eq)]
 pub struct Global {
     pub name: String,
-    /// Its first byte on the device.
+    /// First byte on the device.
     pub address: u64,
     pub bytes: u64,
 }
@@ -19,7 +19,7 @@ pub struct Table {
     pub allocating: Vec<String>,
 }
 
-/// The table of a kernel's module, which is loaded; empty where the module has none.
+/// Reads the table of a kernel's module, which must be loaded; empty if it has none.
 pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     let module = driver::module_of(stub)?;
     let find = |name: &CStr| match driver::global(module, name)? {

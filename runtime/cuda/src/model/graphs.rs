@@ -1,9 +1,8 @@
 //! CUDA graphs with recorded kernels: the launches that an instance of a graph makes, and the buffers that they use.
 //!
-//! A traced kernel in a graph has the flush kernel behind it, as in a stream. Nothing in its arguments changes from launch to
-//! launch: the device counts a buffer's launches, and the host gives out their numbers in the same order when the program
-//! launches the graph. So the kernels that share a buffer must run one after the other: those that one stream brought
-//! into a capture, and explicit nodes that follow each other. All others have buffers of their own.
+//! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device counts a buffer's launches,
+//! and the host numbers them in the same order when the program launches the graph. So kernels that share a buffer must run one after the
+//! other: those captured from one stream, and explicit nodes that follow each other.
 
 use crate::cuda::graph::captured_by;
 use crate::cuda::{Graph, GraphExec, GraphNode, StreamArgument};
@@ -21,7 +20,7 @@ pub enum NodeRecording {
     Traced(Arc<DrainBuffer>),
     Counted(&'static CountedNode),
     Timed,
-    /// Not built by Superstep.
+    /// A kernel that Superstep did not build.
     Opaque,
 }
 
@@ -41,11 +40,11 @@ impl Node {
     }
 }
 
-/// A node of the program's that runs a recorded kernel.
+/// A node of the program that runs a recorded kernel.
 #[derive(Clone)]
 pub struct KnownNode {
     pub graph: Graph,
-    /// The nodes that the recorder added around it, one behind the other; the last is behind the kernel.
+    /// The nodes that the recorder added around it, in order; the last one follows the kernel.
     pub own: Vec<GraphNode>,
     pub node: Arc<Node>,
 }
@@ -55,7 +54,7 @@ struct State {
     graphs: HashMap<Graph, Vec<Arc<Node>>>,
     instances: HashMap<GraphExec, Vec<Arc<Node>>>,
     captured_buffers: HashMap<(Graph, StreamId), Arc<DrainBuffer>>,
-    /// Buffers by the node that ends their chain so far.
+    /// Buffers by the last node of their chain so far.
     chains: HashMap<(Graph, GraphNode), Arc<DrainBuffer>>,
     nodes: HashMap<GraphNode, KnownNode>,
     counted: Vec<&'static CountedNode>,
@@ -83,12 +82,12 @@ impl Graphs {
         self.captures.load(Ordering::Acquire) > 0
     }
 
-    /// Whether the stream is being captured, so that its work runs only when the graph is launched.
+    /// Returns whether the stream is being captured, so that its work only runs when the graph is launched.
     pub fn comes_later(&self, into: StreamArgument) -> bool {
         self.is_capturing() && captured_by(into.stream()).is_some()
     }
 
-    /// The buffer of the kernels that `stream` brings into `graph`; made by `make` the first time.
+    /// Returns the buffer of the kernels that `graph` captures from `stream`, which `make` makes the first time.
     pub fn captured_buffer<E>(
         &self,
         graph: Graph,
@@ -105,7 +104,7 @@ impl Graphs {
         Ok(buffer)
     }
 
-    /// Kernels that `stream` brings into `graph` later need not follow earlier ones.
+    /// Notes that kernels captured from `stream` from now on need not follow earlier ones.
     pub fn forget_captured_buffer(&self, graph: Graph, stream: StreamId) {
         self.state.lock().captured_buffers.remove(&(graph, stream));
     }
@@ -153,14 +152,12 @@ impl Graphs {
         }
     }
 
-    /// The recorder's nodes in all graphs, with the program's kernel that each belongs to.
+    /// Returns the recorder's nodes in all graphs, with the program's kernel that each belongs to.
     pub fn owners(&self) -> HashMap<GraphNode, GraphNode> {
         let state = self.state.lock();
-        let of_kernel = |(&handle, known): (&GraphNode, &KnownNode)| {
-            let own = known.own.iter();
-            own.map(move |&own| (own, handle)).collect::<Vec<_>>()
-        };
-        state.nodes.iter().flat_map(of_kernel).collect()
+        let owners = (state.nodes.iter())
+            .flat_map(|(&handle, known)| known.own.iter().map(move |&own| (own, handle)));
+        owners.collect()
     }
 
     pub fn node_destroyed(&self, handle: GraphNode) -> Option<KnownNode> {
@@ -172,8 +169,7 @@ impl Graphs {
         Some(known)
     }
 
-    /// Adds the launches of `part` to those of `graph`. Returns `false`, and does nothing, if both would share buffers: a graph may
-    /// run the same kernels twice at the same time.
+    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, as both may run at once.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph).or_default();
@@ -186,7 +182,7 @@ impl Graphs {
         !shared
     }
 
-    /// The launches of a graph, in the order in which they were added.
+    /// Returns the launches of a graph in the order in which they were added.
     pub fn of_graph(&self, graph: Graph) -> Vec<Arc<Node>> {
         let state = self.state.lock();
         state.graphs.get(&graph).cloned().unwrap_or_default()

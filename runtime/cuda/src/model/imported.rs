@@ -1,4 +1,4 @@
-//! Memory of other processes: CUDA IPC, and mapped handles (NVSHMEM and NCCL).
+//! Memory of other processes, through CUDA IPC and through mapped handles (NVSHMEM and NCCL).
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -9,9 +9,9 @@ pub struct Imported(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// How often the memory at an address was opened. Memory that `cudaFree` freed is still here.
+    /// How often the memory at an address was opened, including memory that `cudaFree` has freed.
     opened: HashMap<u64, u32>,
-    /// Handles of memory of other processes.
+    /// Handles of other processes' memory.
     handles: HashSet<u64>,
     /// Addresses of mappings.
     mapped: BTreeSet<u64>,
@@ -22,12 +22,12 @@ impl Imported {
         self.0.lock().handles.insert(handle);
     }
 
-    /// The driver may give the handle's number to other memory.
+    /// Forgets a handle, whose number the driver may reuse.
     pub fn release(&self, handle: u64) {
         self.0.lock().handles.remove(&handle);
     }
 
-    /// Notes memory opened at `address`. Opening it again gives the same address; `is_known`: that memory is allocated already.
+    /// Notes that memory was opened at `address`, which is the same each time. `is_known` means that it is noted as allocated.
     pub fn opened(&self, address: u64, is_known: bool) {
         let mut state = self.0.lock();
         let count = state.opened.entry(address).or_insert(0);
@@ -48,7 +48,7 @@ impl Imported {
         is_last
     }
 
-    /// Notes a mapping; returns whether its memory is of this or another process.
+    /// Notes a mapping; returns the kind of its memory, which tells this process's from another's.
     pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
         let mut state = self.0.lock();
         state.mapped.insert(address);

@@ -1,4 +1,4 @@
-//! The program's modules: kernels by their host stubs, and variables of the device.
+//! The program's modules: kernels by their host stubs, and device variables.
 
 use crate::cuda::{self, Stub};
 use crate::recorder::Recorder;
@@ -11,22 +11,22 @@ pub struct Kernel {
     pub name: String,
     pub stub: Stub,
     pub binary: cuda::Binary,
-    /// `None`: a kernel of a module that Superstep did not build.
+    /// `None` if Superstep did not build its module.
     pub probe: Option<Probe>,
     /// Chosen when its module was registered.
     pub recorder: Option<&'static dyn Recorder>,
-    /// Number of its own parameters.
+    /// Number of parameters, without the trailing ones.
     pub parameters: usize,
     pub launches: bool,
     /// Queried at the first launch.
     pub attributes: OnceLock<Option<cudaFuncAttributes>>,
-    /// Done when its registers and occupancy have been recorded, at the first launch that CUDA accepts.
+    /// Completed when its registers and occupancy have been recorded, at its first launch.
     pub resources: Once,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its shadow on the host; for a managed variable, the pointer to its memory.
+    /// Its shadow on the host, or the pointer to the memory of a managed variable.
     pub host: usize,
     pub name: String,
     pub bytes: u64,
@@ -35,14 +35,14 @@ pub struct Variable {
 
 #[derive(Default)]
 struct Binary {
-    /// `None`: a module that Superstep did not build.
+    /// `None` if Superstep did not build the module.
     table: Option<Arc<ModuleTable>>,
     recorder: Option<&'static dyn Recorder>,
     kernels: Vec<(Stub, String)>,
 }
 
 impl Binary {
-    /// Probe and table entry of the kernel `name`, where Superstep built the binary.
+    /// Returns probe and table entry of the kernel `name`, if Superstep built the binary.
     fn kernel(&self, name: &str) -> Option<(Probe, &KernelInfo)> {
         let table = self.table.as_ref()?;
         let kernel = table.kernels.iter().find(|kernel| kernel.name == name)?;
@@ -56,7 +56,7 @@ pub struct Modules {
     variables: Vec<Variable>,
     announced_variables: HashMap<i32, usize>,
     tables_read: HashSet<(i32, cuda::Binary)>,
-    /// Kernels that may call `malloc`, by device, until the first of them was launched there.
+    /// Kernels that may call `malloc`, by device, until the first of them is launched there.
     allocating: HashMap<i32, HashSet<String>>,
     shadows: HashMap<String, usize>,
     kernels: HashMap<Stub, Arc<Kernel>>,
@@ -91,7 +91,7 @@ impl Modules {
     }
 
     pub fn add_variable(&mut self, variable: Variable) {
-        // A template's variable comes once for each translation unit that uses it.
+        // A template's variable is registered once for each translation unit that uses it.
         if !self.variables.contains(&variable) {
             self.variables.push(variable);
         }
@@ -105,26 +105,25 @@ impl Modules {
         self.shadows.get(name).copied()
     }
 
-    /// The variables that no earlier call has returned for `device`.
+    /// Returns the variables that no earlier call has returned for `device`.
     pub fn new_variables(&mut self, device: i32) -> &[Variable] {
         let announced = self.announced_variables.entry(device).or_default();
         let from = std::mem::replace(announced, self.variables.len());
         self.variables.get(from..).unwrap_or_default()
     }
 
-    /// Whether the caller must read the table of the variables in `binary` for `device`; true once.
+    /// Returns `true` once for each device and binary, whose table of variables the caller must then read.
     pub fn table_is_new(&mut self, device: i32, binary: cuda::Binary) -> bool {
         self.tables_read.insert((device, binary))
     }
 
-    /// Adds loaded kernels that may call `malloc`.
     pub fn add_allocating(&mut self, device: i32, kernels: Vec<String>) {
         if !kernels.is_empty() {
             self.allocating.entry(device).or_default().extend(kernels);
         }
     }
 
-    /// Whether `kernel` is the first on `device` that may call `malloc`, as far as is known.
+    /// Returns whether `kernel` is the first known one on `device` that may call `malloc`.
     pub fn allocates_first(&mut self, device: i32, kernel: &str) -> bool {
         let first = (self.allocating.get(&device)).is_some_and(|names| names.contains(kernel));
         if first {
@@ -139,7 +138,7 @@ impl Modules {
         self.tables_read.retain(|&(of, _)| of != device);
     }
 
-    /// Stubs of the kernels that carry the trace, at most `most` of them.
+    /// Returns the stubs of traced kernels, at most `most` of them.
     pub fn traced_stubs(&self, most: usize) -> Vec<Stub> {
         let kernels = (self.binaries.values())
             .flat_map(|binary| binary.kernels.iter().map(move |kernel| (binary, kernel)));
@@ -153,7 +152,6 @@ impl Modules {
             .collect()
     }
 
-    /// Adds a handle by which the program may launch the kernel of a stub.
     pub fn add_handle(&mut self, handle: Stub, stub: Stub) {
         self.handles.insert(handle, stub);
     }
@@ -168,7 +166,7 @@ impl Modules {
         Some(kernel)
     }
 
-    /// The kernel of `binary` that its device code launches by `number`, from 1.
+    /// Returns the kernel of `binary` that its device code launches by `number`, from 1.
     pub fn numbered(&mut self, binary: cuda::Binary, number: u64) -> Option<Arc<Kernel>> {
         let binary = self.binaries.get(&binary)?;
         let index = usize::try_from(number.checked_sub(1)?).ok()?;

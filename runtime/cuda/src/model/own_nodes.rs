@@ -1,6 +1,4 @@
-//! Hides the nodes that recorders added to the program's graphs.
-//!
-//! An added node counts as its kernel: edges to it lead to the kernel, and edges from it come from the kernel.
+//! Hides the nodes that recorders added to the program's graphs: each appears as its kernel.
 
 use crate::cuda::{GraphNode, Status};
 use crate::model::graphs::Graphs;
@@ -9,22 +7,16 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::ptr::null_mut;
 
-/// Nodes of one row, and the data of their edge.
+/// Nodes of a row, and the data of their edge.
 type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
-/// Kernels of the program's by the nodes that recorders added around them.
-struct Owners(HashMap<GraphNode, GraphNode>);
+/// The program's kernels by the nodes that recorders added around them.
+type Owners = HashMap<GraphNode, GraphNode>;
 
-impl Owners {
-    /// `None` where no graph has nodes of the recorder's.
-    fn of(graphs: &Graphs) -> Option<Self> {
-        let owners = graphs.owners();
-        (!owners.is_empty()).then_some(Owners(owners))
-    }
-
-    fn shown(&self, node: GraphNode) -> GraphNode {
-        self.0.get(&node).copied().unwrap_or(node)
-    }
+/// Returns the owners of all nodes; `None` if there are none or the program passes no `count`.
+fn owners(graphs: &Graphs, count: *mut usize) -> Option<Owners> {
+    let owners = graphs.owners();
+    (!owners.is_empty() && !count.is_null()).then_some(owners)
 }
 
 pub fn nodes(
@@ -33,18 +25,16 @@ pub fn nodes(
     count: *mut usize,
     ask: impl Fn(*mut GraphNode, *mut usize) -> Status,
 ) -> Status {
-    let Some(owners) = Owners::of(graphs).filter(|_| !count.is_null()) else {
+    let Some(owners) = owners(graphs, count) else {
         return ask(nodes, count);
     };
-    match rows(false, |[nodes], _, count| ask(nodes, count)) {
-        Ok(all) => {
-            let shown = all
-                .into_iter()
-                .map(|([node], data)| ([owners.shown(node)], data));
-            give(shown, [nodes], null_mut(), count)
-        }
-        Err(error) => error,
-    }
+    let all = rows(false, |[nodes], _, count| ask(nodes, count));
+    give(
+        all.map(|all| shown(&owners, all)),
+        [nodes],
+        null_mut(),
+        count,
+    )
 }
 
 pub fn edges(
@@ -54,21 +44,15 @@ pub fn edges(
     count: *mut usize,
     ask: impl Fn([*mut GraphNode; 2], *mut u64, *mut usize) -> Status,
 ) -> Status {
-    let Some(owners) = Owners::of(graphs).filter(|_| !count.is_null()) else {
+    let Some(owners) = owners(graphs, count) else {
         return ask(ends, data, count);
     };
-    match rows(!data.is_null(), ask) {
-        Ok(all) => {
-            let shown =
-                (all.into_iter()).map(|(ends, data)| (ends.map(|it| owners.shown(it)), data));
-            let shown = shown.filter(|([from, to], _)| from != to);
-            give(shown, ends, data, count)
-        }
-        Err(error) => error,
-    }
+    let all = rows(!data.is_null(), ask);
+    let others = |all| shown(&owners, all).filter(|([from, to], _)| from != to);
+    give(all.map(others), ends, data, count)
 }
 
-/// The nodes that `node` depends on, or those that depend on it.
+/// Lists the nodes that `node` depends on, or those that depend on it.
 pub fn neighbours(
     graphs: &Graphs,
     node: GraphNode,
@@ -77,41 +61,37 @@ pub fn neighbours(
     count: *mut usize,
     ask: impl Fn(GraphNode, *mut GraphNode, *mut u64, *mut usize) -> Status,
 ) -> Status {
-    let Some(owners) = Owners::of(graphs).filter(|_| !count.is_null()) else {
+    let Some(owners) = owners(graphs, count) else {
         return ask(node, nodes, data, count);
     };
-    let own = owners.0.iter().filter(|(_, owner)| **owner == node);
-    let own = own.map(|(&own, _)| own);
-    let mut all = Vec::new();
-    for member in [node].into_iter().chain(own) {
-        match rows(!data.is_null(), |[nodes], data, count| {
+    let own = owners.iter().filter(|(_, owner)| **owner == node);
+    let members = [node].into_iter().chain(own.map(|(&own, _)| own));
+    let all = members.map(|member| {
+        rows(!data.is_null(), |[nodes], data, count| {
             ask(member, nodes, data, count)
-        }) {
-            Ok(more) => all.extend(more),
-            Err(error) => return error,
-        }
-    }
-    let shown = all
-        .into_iter()
-        .map(|([node], data)| ([owners.shown(node)], data));
-    give(
-        shown.filter(|([other], _)| *other != node),
-        [nodes],
-        data,
-        count,
-    )
+        })
+    });
+    let all: Result<Vec<_>, _> = all.collect();
+    let others = |all: Vec<_>| shown(&owners, all.concat()).filter(|([other], _)| *other != node);
+    give(all.map(others), [nodes], data, count)
 }
 
-/// All rows that `ask` has; without data, unless the program wants them: CUDA then refuses edges that have some.
+/// Replaces the recorders' nodes in rows by their kernels.
+fn shown<const NODES: usize>(
+    owners: &Owners,
+    rows: Vec<Row<NODES>>,
+) -> impl Iterator<Item = Row<NODES>> {
+    let shown = |node| owners.get(&node).copied().unwrap_or(node);
+    (rows.into_iter()).map(move |(nodes, data)| (nodes.map(shown), data))
+}
+
+/// Returns all rows of `ask`. Only asks for data if the program does, as CUDA otherwise refuses edges with data.
 fn rows<const NODES: usize>(
     has_data: bool,
     ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
 ) -> Result<Vec<Row<NODES>>, Status> {
     let mut count = 0;
-    let error = ask([null_mut(); NODES], null_mut(), &mut count);
-    if error != Status::SUCCESS {
-        return Err(error);
-    }
+    ask([null_mut(); NODES], null_mut(), &mut count).ok()?;
     let mut columns: [Vec<GraphNode>; NODES] = from_fn(|_| vec![GraphNode::NULL; count]);
     let mut data = vec![0; count];
     let places = columns.each_mut().map(|column| column.as_mut_ptr());
@@ -120,17 +100,14 @@ fn rows<const NODES: usize>(
     } else {
         null_mut()
     };
-    let error = ask(places, place, &mut count);
-    if error != Status::SUCCESS {
-        return Err(error);
-    }
+    ask(places, place, &mut count).ok()?;
     let row = |(row, data)| (columns.each_ref().map(|column| column[row]), data);
     Ok((0..).zip(data).take(count).map(row).collect())
 }
 
-/// Gives the program each of `rows` once, as CUDA does: how many there are, or as many as it has room for and null behind them.
+/// Passes each of `rows` to the program once, as CUDA does: only their number, or as many as it has room for, followed by null.
 fn give<const NODES: usize>(
-    rows: impl Iterator<Item = Row<NODES>>,
+    rows: Result<impl Iterator<Item = Row<NODES>>, Status>,
     columns: [*mut GraphNode; NODES],
     data: *mut u64,
     count: *mut usize,
@@ -138,9 +115,13 @@ fn give<const NODES: usize>(
 where
     [GraphNode; NODES]: Hash + Eq,
 {
+    let rows = match rows {
+        Ok(rows) => rows,
+        Err(error) => return error,
+    };
     let mut seen = HashSet::new();
     let rows: Vec<_> = rows.filter(|(nodes, _)| seen.insert(*nodes)).collect();
-    // SAFETY: the program gives room for a number, and for as many rows as it says there.
+    // SAFETY: the program passes room for a number, and for the number of rows that it contains.
     unsafe {
         if columns.iter().any(|column| column.is_null()) {
             *count = rows.len();

@@ -1,4 +1,4 @@
-//! Launches of the counting run: one counter per site, in device memory, copied out after each launch.
+//! Launches of the counting run. Device memory has a counter for each site, which is copied out after each launch.
 
 use super::drain::monitor::{Item, LaunchResult, wait_for_none};
 use super::drain::signals;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{LaunchOutcome, ModuleTable, SiteId, StreamId};
 
-/// Most launches of a stream whose counts are in flight.
+/// Most launches of a stream whose counts may be in flight.
 const MOST_SLOTS: usize = 64;
 
 #[derive(Default)]
@@ -32,9 +32,9 @@ pub struct Counting {
 pub struct Counters {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
-    /// Number of modules that they cover.
+    /// Number of modules whose sites are counted.
     modules: usize,
-    /// Held while a launch is put into the stream: counters are cleared, used and read by one launch after the other.
+    /// Held while a launch is put into the stream, as one launch after the other clears, uses and reads the counters.
     submit: Mutex<()>,
     counters: u64,
     sites: Arc<Vec<SiteId>>,
@@ -60,7 +60,7 @@ impl Counting {
         self.counters.lock().clear();
     }
 
-    /// The counters of a stream, for all modules registered by now.
+    /// Returns the counters of a stream, for all modules that are registered by now.
     fn of_stream(&self, stream: StreamId) -> Result<Arc<Counters>, RecordError> {
         let registry = session().registry();
         let mut counters = self.counters.lock();
@@ -132,7 +132,7 @@ impl Counters {
         let mut first_counter = vec![0usize; rows.max().unwrap_or(0)];
         for module in modules {
             first_counter[module.module as usize] = sites.len();
-            // The device indexes with the site's local number, so a gap in the numbers needs a counter as well.
+            // The device uses a site's local number as index, so gaps in the numbers need counters as well.
             let locals = module.sites.iter().map(|site| site.id.local() + 1);
             let locals = 0..locals.max().unwrap_or(0);
             sites.extend(locals.map(|local| SiteId(module.module << 16 | local)));
@@ -158,7 +158,7 @@ impl Counters {
         })
     }
 
-    /// Address and bytes on the device.
+    /// Returns address and size in bytes on the device.
     fn memory(&self) -> (u64, usize) {
         (self.counters, self.sites.len() * 8)
     }
@@ -169,7 +169,7 @@ impl Counters {
 
     fn clear(&self, stream: Stream) -> Status {
         let (address, bytes) = self.memory();
-        // SAFETY: the counters are `bytes` bytes long and are never given back.
+        // SAFETY: the counters are `bytes` bytes long and are never freed.
         unsafe { memory::fill(address, 0, bytes, stream) }
     }
 
@@ -187,7 +187,7 @@ impl Counters {
             slots: self.slots.clone(),
         };
         let (from, bytes) = self.memory();
-        // SAFETY: the slot is as large as the counters and is in no other launch; both are never given back.
+        // SAFETY: the slot is as large as the counters and no other launch uses it; both are never freed.
         let copied = unsafe { memory::copy_to_host(slot.at(), from, bytes, stream) };
         match copied.check("copy the site counters") {
             Ok(()) => {
@@ -203,7 +203,7 @@ impl Counters {
 }
 
 impl Slots {
-    /// A used slot; `None` when the caller may make another one.
+    /// Returns a free slot, or `None` if the caller may make another one.
     fn take(&self) -> Option<Pinned> {
         let mut state = self.state.lock();
         loop {
@@ -225,10 +225,7 @@ impl LaunchResult for Counted {
     }
 
     fn keep(&self, active: &ActiveLaunch) -> u64 {
-        let counts = read(&self.sites, self.slot);
-        let accesses = counts.iter().map(|(_, count)| count).sum();
-        session().site_counts(active, counts);
-        accesses
+        note(&self.sites, self.slot, active)
     }
 
     fn give_back(self: Box<Self>) {
@@ -237,17 +234,20 @@ impl LaunchResult for Counted {
     }
 }
 
-fn read(sites: &[SiteId], slot: Pinned) -> Vec<(SiteId, u64)> {
-    // SAFETY: the slot holds one counter a site, and the copy into it has ended.
+/// Notes the counts of a launch; returns their sum.
+fn note(sites: &[SiteId], slot: Pinned, active: &ActiveLaunch) -> u64 {
+    // SAFETY: the slot holds one counter per site, and the copy into it has ended.
     let counts = unsafe { std::slice::from_raw_parts(slot.at::<u64>(), sites.len()) };
-    sites.iter().copied().zip(counts.iter().copied()).collect()
+    let by_site = sites.iter().copied().zip(counts.iter().copied());
+    session().site_counts(active, by_site);
+    counts.iter().sum()
 }
 
-/// A kernel of a CUDA graph with the counting probe. Its graph holds a pointer to this, so it is never freed.
+/// A kernel of a CUDA graph with the counting probe. Its graph has a pointer to this, so it is never freed.
 pub struct CountedNode {
     pub counters: Counters,
     slot: Pinned,
-    /// Launches that have not ended, the oldest first.
+    /// Launches that have not ended yet, the oldest first.
     pending: Mutex<VecDeque<ActiveLaunch>>,
 }
 
@@ -266,7 +266,7 @@ impl CountedNode {
     }
 }
 
-/// Host function behind a counted kernel in a CUDA graph: its counts are on the host.
+/// Host function after a counted kernel in a CUDA graph, whose counts are now on the host.
 unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     // SAFETY: `Counting::add_to_graph` made the node, which is never freed.
     let node = unsafe { &*data.cast::<CountedNode>() };
@@ -274,14 +274,12 @@ unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     let Some(active) = pending.front().cloned() else {
         return;
     };
-    let counts = read(&node.counters.sites, node.slot);
-    let accesses = counts.iter().map(|(_, count)| count).sum();
-    session().site_counts(&active, counts);
+    let accesses = note(&node.counters.sites, node.slot, &active);
     session().launch_end(&active, accesses, 0, LaunchOutcome::Completed);
     pending.pop_front();
 }
 
-/// Blocks until all counts of launched graphs have arrived; `false` when nothing moves for `stall`.
+/// Blocks until all counts of launched graphs have arrived. Returns `false` if there is no progress for `stall`.
 pub fn wait_for_graphs(graphs: &Graphs, stall: Duration) -> bool {
     let counted = graphs.counted();
     let pending = |node: &&CountedNode| node.pending.lock().len() as u64;

@@ -1,4 +1,4 @@
-//! Why a launch cannot be recorded.
+//! Reasons why a launch cannot be recorded.
 
 use crate::cuda::{CudaError, Status};
 use superstep_abi::variable::PROTOCOL;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// CUDA refused the program's own call: the program gets its code.
+    /// CUDA refused the program's own call, and the program gets its code.
     #[error("{0}")]
     Refused(Status),
     #[error(transparent)]

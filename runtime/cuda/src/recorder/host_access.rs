@@ -1,4 +1,4 @@
-//! Notes what the host does to memory: allocations, copies and fills.
+//! Notes the host's allocations, copies and fills.
 
 use super::HostAccess;
 use super::runtime::{Runtime, runtime, session};
@@ -27,7 +27,7 @@ impl Runtime {
         }
     }
 
-    /// Tells recorders that the host wrote, or will in stream order.
+    /// Tells the recorders that the host has written, or will in stream order.
     pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
         self.host_access(&HostAccess::Wrote {
             address,
@@ -59,7 +59,7 @@ impl Runtime {
             }
         };
         let bytes = (start + bytes).saturating_sub(address);
-        // Small allocations share one block there, of which each handle maps all.
+        // Small allocations share a block there, and each handle maps all of it.
         let room = session().room(address, bytes);
         if room > 0 {
             self.allocated(address, room, AllocationKind::Imported);
@@ -106,7 +106,7 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices, in as few pieces as possible. `on_device` tells whether source and destination are on the device.
+/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` is for source and destination.
 pub fn note_copy(
     to: Rows,
     from: Rows,
@@ -172,61 +172,44 @@ pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
 }
 
 pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
+    let (to, from) = (
+        first(c.dstMemoryType, c.dstHost as u64, c.dstDevice),
+        first(c.srcMemoryType, c.srcHost as u64, c.srcDevice),
+    );
     let offset = [c.dstXInBytes, c.dstY, c.dstZ];
-    let pitches = [c.dstPitch, c.dstHeight];
-    let to = side(
-        c.dstMemoryType,
-        [c.dstHost as u64, c.dstDevice],
-        offset,
-        pitches,
-    );
+    let to = to.map(|to| side(to, offset, [c.dstPitch, c.dstHeight]));
     let offset = [c.srcXInBytes, c.srcY, c.srcZ];
-    let pitches = [c.srcPitch, c.srcHeight];
-    let from = side(
-        c.srcMemoryType,
-        [c.srcHost as u64, c.srcDevice],
-        offset,
-        pitches,
-    );
+    let from = from.map(|from| side(from, offset, [c.srcPitch, c.srcHeight]));
     note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }
 
 pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
-    let (offset, pitches) = ([c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]);
-    let to = side(
-        c.dstMemoryType,
-        [c.dstHost as u64, c.dstDevice],
-        offset,
-        pitches,
+    let (to, from) = (
+        first(c.dstMemoryType, c.dstHost as u64, c.dstDevice),
+        first(c.srcMemoryType, c.srcHost as u64, c.srcDevice),
     );
-    let (offset, pitches) = ([c.srcXInBytes, c.srcY, 0], [c.srcPitch, 0]);
-    let from = side(
-        c.srcMemoryType,
-        [c.srcHost as u64, c.srcDevice],
-        offset,
-        pitches,
-    );
+    let to = to.map(|to| side(to, [c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]));
+    let from = from.map(|from| side(from, [c.srcXInBytes, c.srcY, 0], [c.srcPitch, 0]));
     note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
 }
 
-/// One side of a copy; `None` where it is an array. `height` is the number of rows from one slice to the next.
-fn side(
-    kind: CUmemorytype,
-    [host, device]: [u64; 2],
-    [x, y, z]: [usize; 3],
-    [pitch, height]: [usize; 2],
-) -> Option<Rows> {
-    let first = match kind {
-        CUmemorytype::CU_MEMORYTYPE_HOST => host,
-        CUmemorytype::CU_MEMORYTYPE_ARRAY => return None,
-        _ => device,
-    };
+/// Returns where a side of a copy begins; `None` if it is an array.
+fn first(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
+    match kind {
+        CUmemorytype::CU_MEMORYTYPE_HOST => Some(host),
+        CUmemorytype::CU_MEMORYTYPE_ARRAY => None,
+        _ => Some(device),
+    }
+}
+
+/// Returns a side of a copy that begins at `first`. `height` is the number of rows from one slice to the next.
+fn side(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Rows {
     let slice_bytes = (height * pitch) as u64;
-    Some(Rows {
+    Rows {
         address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
         row_bytes: pitch as u64,
         slice_bytes,
-    })
+    }
 }
 
 fn note_sides(to: Option<Rows>, from: Option<Rows>, size: [usize; 3], into: StreamArgument) {

@@ -1,9 +1,8 @@
-//! Kernel launches and the ways to record them.
+//! Kernel launches, and the ways to record them.
 //!
-//! An exported function makes a [`Call`] of a launch. `launch` finds its kernel, whose [`Recorder`] was chosen when the module was
+//! An exported function turns a launch into a [`Call`]. `launch` finds its kernel, whose [`Recorder`] was chosen when the module was
 //! registered; `launch::graph_nodes` and `launch::graphs` do so for CUDA graphs, and `launch::opaque` notes launches of other code.
-//! Recorders are `tracing` (protocols `stream` and `thesis`), `in_situ`, `counting`, `probing`, and [`Timing`] for modules without a
-//! probe.
+//! `tracing` has the recorder for the protocols `stream` and `thesis`.
 
 pub mod counting;
 pub mod drain;
@@ -29,7 +28,7 @@ use launch::graph_nodes::Insertion;
 use superstep_trace::AllocationKind;
 
 pub trait Recorder: Send + Sync {
-    /// Launches a kernel into a stream; an error where it cannot be recorded, and so does not run.
+    /// Launches a kernel into a stream. Returns an error if it cannot be recorded, and so does not run.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError>;
 
     fn add_to_graph(
@@ -41,7 +40,7 @@ pub trait Recorder: Send + Sync {
     /// Notes an access of the host, or of code that is not recorded.
     fn host_access(&self, _access: &HostAccess<'_>) {}
 
-    /// Writes its remaining results. No launch is running.
+    /// Writes the remaining results, when no launch is running.
     fn finish(&self) {}
 }
 
@@ -54,13 +53,13 @@ pub enum HostAccess<'a> {
     Freed {
         address: u64,
     },
-    /// The host wrote, or will in stream order.
+    /// The host has written, or will in stream order.
     Wrote {
         address: u64,
         bytes: u64,
         into: StreamArgument,
     },
-    /// Code that is not recorded may write to these ranges; without any, to all memory.
+    /// Code that is not recorded may write to these ranges, or without a list to all memory.
     Opaque {
         ranges: Option<&'a [(u64, u64)]>,
         into: StreamArgument,

@@ -1,6 +1,5 @@
-//! Launches of kernels with a user's probe. Each has the probe's memory to itself: it is cleared before the kernel,
-//! and read when the kernel has ended, for which the launching thread waits. A launch without the probe runs the kernel's
-//! native copy, without waiting.
+//! Launches of kernels with a user's probe. Each has exclusive use of the probe's memory, which is cleared before the kernel and read when
+//! it has ended, for which the launching thread waits. A launch without the probe runs the kernel's native copy without waiting.
 
 use super::drain::monitor::Item;
 use super::launch::graph_nodes::Insertion;
@@ -16,20 +15,21 @@ use cudarc::driver::sys::CUfunction_attribute_enum;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
+use std::slice::from_ref;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext};
 use superstep_trace::probe::NATIVE_SUFFIX;
 
 const CONTEXT_BYTES: usize = 128;
 
-/// Dynamic shared memory that needs no attribute.
+/// Most bytes of dynamic shared memory that need no attribute.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 
 #[derive(Default)]
 pub struct Probing {
-    /// The probe's memory on each device, with its size.
+    /// Address and size in bytes of the probe's memory on each device.
     memory: Mutex<HashMap<i32, (u64, usize)>>,
-    /// Kernels without their probe, by device and stub.
+    /// Native copies of kernels by device and stub.
     natives: Mutex<HashMap<(i32, Stub), Option<Function>>>,
 }
 
@@ -72,7 +72,7 @@ impl Recorder for Probing {
         }
         let (status, found) =
             self.with_memory(call, kernel, active.clone(), &layout, &parameters)?;
-        // Without the lock: the program's code may call CUDA, and launch.
+        // Not under the lock, as the program's observers may call CUDA and launch kernels.
         if let Some((fields, tables, elapsed_ns)) = found.filter(|_| wanted) {
             session().probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
         }
@@ -120,7 +120,7 @@ impl Probing {
         Ok((status, found))
     }
 
-    /// The kernel without its probe, on this device. Only for plain launches, since the driver launches it.
+    /// Returns the native copy of a kernel on this device. Only for plain launches, since the driver launches it.
     fn native(&self, call: &Call<'_>, kernel: &Kernel) -> Option<Function> {
         if call.form != Form::Plain {
             return None;
@@ -144,7 +144,7 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
     if call.shared_bytes > DEFAULT_SHARED_BYTES {
         let bytes = i32::try_from(call.shared_bytes).unwrap_or(i32::MAX);
         let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the driver has given the function. Too much is refused by the launch, too.
+        // SAFETY: the driver has returned the function. If this fails, the launch fails as well.
         unsafe { driver!(cuFuncSetAttribute(function.raw(), most, bytes)) };
     }
     let bytes = u32::try_from(call.shared_bytes).unwrap_or(u32::MAX);
@@ -179,7 +179,7 @@ fn place(
     } else {
         if known != 0 {
             memory.remove(&device);
-            // SAFETY: no launch uses the memory: each is waited for.
+            // SAFETY: no launch uses the memory, as each was waited for.
             unsafe { free_device_memory(known) };
         }
         let made = device_memory(bytes, "probe")?;
@@ -195,7 +195,7 @@ fn place(
     })
 }
 
-/// Clears fields and tables, and writes context and parameters, in stream order.
+/// Clears fields and tables and writes context and parameters, in stream order.
 fn write(
     place: LaunchMemory,
     context: &ProbeContext,
@@ -206,7 +206,7 @@ fn write(
     let cleared = unsafe { memory::fill(place.fields, 0, place.cleared_bytes(), stream) };
     cleared.check("clear the probe's memory")?;
     // SAFETY: the context is plain data without padding.
-    let mut words = unsafe { words_of(context) }.to_vec();
+    let mut words = unsafe { words_of(from_ref(context)) }.to_vec();
     words.resize(CONTEXT_BYTES / 8, 0);
     words.extend_from_slice(parameters);
     let (from, bytes) = (words.as_ptr().cast(), size_of_val(&words[..]));

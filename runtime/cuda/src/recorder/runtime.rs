@@ -22,9 +22,9 @@ use std::time::Duration;
 use superstep_runtime_core::{Session, is_used_fork};
 use superstep_trace::{Backend, Probe, Protocol, StreamId};
 
-/// Traced kernels that are loaded in advance, at most.
+/// Most traced kernels that are loaded in advance.
 const MOST_LOADED: usize = 100;
-/// How long an ending program waits for a stream in which nothing moves.
+/// How long an ending program waits for a stream without progress.
 pub const STALL: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -65,7 +65,7 @@ pub fn monitor() -> &'static Monitor {
 }
 
 impl Runtime {
-    /// The device of the run: that of the first call. `None`, with a warning, without a GPU.
+    /// Returns the device of the run, which is that of the first call. Returns `None`, with a warning, if there is no GPU.
     pub fn device(&self) -> Option<&Device> {
         let device = self.device.get_or_init(|| {
             let device = Device::current();
@@ -80,30 +80,30 @@ impl Runtime {
         device.as_ref().ok()
     }
 
-    /// The device, for a launch. Without a device it is a fault of the run: many programs do not check their launches.
+    /// As [`device`](Self::device), for a launch. Its failure is a fault of the run, as many programs do not check their launches.
     pub fn device_to_launch_on(&self) -> Option<&Device> {
-        static TOLD: Once = Once::new();
+        static REPORTED: Once = Once::new();
         self.device();
         match self.device.get()? {
             Ok(device) => Some(device),
             Err(error) => {
-                TOLD.call_once(|| session().fault(format!("no kernel ran: {error}")));
+                REPORTED.call_once(|| session().fault(format!("no kernel ran: {error}")));
                 None
             }
         }
     }
 
-    /// Whether the run has ended. Destructors and handlers of the program that come later may still use CUDA.
+    /// Returns whether the run has ended. Destructors and handlers of the program may still use CUDA afterwards.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Whether CUDA's own exit handler, which runs after ours, has run.
+    /// Returns whether CUDA's own exit handler, which runs after ours, has run.
     pub fn is_unloaded(&self) -> bool {
         self.has_ended() && device::is_unloading()
     }
 
-    /// Arranges for the end of the run, or ends it again. Requires the CUDA context: handlers run last first, and ours needs it alive.
+    /// Registers the handlers that end the run, or ends it again. Requires the CUDA context, before whose destruction they must run.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -120,8 +120,7 @@ impl Runtime {
         }
     }
 
-    /// Before the program's first allocation on a device: takes the memory for the first stream's trace and loads the traced kernels. A
-    /// program that takes all memory would leave too little.
+    /// Allocates the first stream's trace memory and loads the traced kernels, before the program can take all of a device's memory.
     pub fn prepare(&self) {
         if self.prepared.load(Ordering::Relaxed) == u64::MAX {
             return;
@@ -152,7 +151,7 @@ impl Runtime {
         self.modules.lock().kernel(stub)
     }
 
-    /// Whether any module of the program carries a probe.
+    /// Returns whether any module of the program has a probe.
     pub fn is_probed(&self) -> bool {
         session().registry().probe() != Probe::None
     }
@@ -162,7 +161,7 @@ impl Runtime {
         self.built_for.get_or_init(|| name.to_owned());
     }
 
-    /// The protocol of this run; an error where the environment asks for another one than the kernels were built for.
+    /// Returns the protocol of this run, or an error if the environment requests another one than the kernels were built for.
     pub fn protocol(&self) -> Result<Protocol, RecordError> {
         let wanted = session().config().protocol;
         let Some(name) = self.built_for.get() else {
@@ -226,7 +225,7 @@ impl Runtime {
         self.write_out();
     }
 
-    /// Waits for the monitor after the buffers are empty, and writes the rest.
+    /// Waits for the monitor, when the buffers are empty, and writes the remaining results.
     fn write_out(&self) {
         self.note_totals();
         let monitor = self.monitor.get();
@@ -297,7 +296,7 @@ fn add_exit_handler() {
     unsafe { libc::atexit(at_exit) };
 }
 
-/// Arranges for a summary even of a program that never calls CUDA.
+/// Registers an exit handler, so that even a program that never calls CUDA has a summary.
 pub fn hook_exit_early() {
     static HOOK: Once = Once::new();
     HOOK.call_once(add_exit_handler);

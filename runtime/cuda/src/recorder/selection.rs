@@ -1,11 +1,11 @@
-//! The selection of launches and CTAs, as the device reads it: `device/selection.h`.
+//! The selection of launches and CTAs in the form that the device reads (`device/selection.h`).
 
 use super::runtime::session;
 use crate::cuda::CudaError;
 use crate::cuda::memory::device_words;
 use superstep_trace::{Recorded, Sample, SampleUnit, Selection};
 
-/// Bits of the second trailing parameter: record nothing, or only the selected CTAs.
+/// Bits of the second trailing parameter: to record nothing, or only the selected CTAs.
 pub const SKIPPED: u64 = 1 << 63;
 pub const BY_CTA: u64 = 1 << 62;
 
@@ -17,7 +17,7 @@ pub fn launch_bits(recorded: Recorded) -> u64 {
     }
 }
 
-/// The device's address of the words that `superstep_takes_cta` reads; 0 when no launch needs them.
+/// Writes the words that `superstep_takes_cta` reads to the device; returns their address, or 0 if no launch needs them.
 pub fn device_selection() -> Result<u64, CudaError> {
     let selection = &session().config().selection;
     if selection.is_by_cta() {

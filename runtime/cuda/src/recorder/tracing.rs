@@ -1,4 +1,4 @@
-//! Traced launches, by the protocols `stream` and `thesis`.
+//! Traced launches with the protocols `stream` and `thesis`.
 
 use super::drain::buffers::{DrainBuffer, DrainBuffers, Transport};
 use super::drain::monitor::Item;
@@ -30,12 +30,12 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Makes a buffer for the first stream of a device. The first launch reports a failure.
+    /// Makes a buffer for the first stream of a device. If that fails, the first launch reports it.
     pub fn prepare(&self, device: i32) {
         let _ = self.buffers.prepare(device, &|| stream_transport(false));
     }
 
-    /// A buffer for kernels of a CUDA graph, on the calling thread's device.
+    /// Returns a buffer for kernels of a CUDA graph on the calling thread's device.
     pub fn graph_buffer(&self) -> Result<Arc<DrainBuffer>, RecordError> {
         monitor();
         match runtime().protocol()? {
@@ -48,8 +48,7 @@ impl Tracing {
 }
 
 impl Recorder for Tracing {
-    /// With the protocol `stream`, the flush kernel counts the launch when it has ended; with `thesis`, host functions before and after
-    /// the kernel report both.
+    /// With `stream`, the flush kernel counts the launch when it has ended. With `thesis`, host functions report its beginning and end.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         monitor();
         let runtime = runtime();
@@ -94,8 +93,7 @@ impl Recorder for Tracing {
                 buffer.queue.fault(&queued.to_string());
             }
         } else if let Err(error) = count_end(&buffer, stream) {
-            // Also after a refused kernel, so that the device's count stays right. This fails after an
-            // error of the device, which the monitor reports better.
+            // Also after a refused kernel, so that the device's count stays right. The monitor reports device errors in more detail.
             ticket.fail(error.to_string());
         }
         buffer.queue.submitted(&ticket);
@@ -169,7 +167,7 @@ fn stream_transport(of_graph: bool) -> Result<Transport, RecordError> {
     Ok(Transport::Stream(buffer, settings))
 }
 
-/// Queues the end of a launch of the buffer, in the default stream if `stream` is invalid.
+/// Queues the end of a launch that uses `buffer`, in the default stream if `stream` is invalid.
 pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> {
     let Some(flush) = &buffer.flush else {
         return Ok(());
@@ -191,7 +189,7 @@ struct Notice {
     ticket: Arc<Ticket>,
 }
 
-/// Queues the report that the kernel begins; returns the [`Notice`] for its end.
+/// Queues the report of the kernel's beginning; returns the [`Notice`] for its end.
 fn announce(
     buffer: &DrainBuffer,
     ticket: &Arc<Ticket>,
@@ -203,7 +201,7 @@ fn announce(
     match unsafe { stream.launch_host_function(kernel_starts, notice.cast()) } {
         Status::SUCCESS => Ok(notice.cast()),
         error => {
-            // SAFETY: the stream did not take the function, so nothing else has the box.
+            // SAFETY: the stream did not accept the function, so nothing else has the box.
             drop(unsafe { Box::from_raw(notice) });
             Err(error)
         }
@@ -211,7 +209,7 @@ fn announce(
 }
 
 unsafe extern "C" fn kernel_starts(data: *mut c_void) {
-    // SAFETY: `announce` made the box; `kernel_finished`, which frees it, comes later in the same stream.
+    // SAFETY: `announce` made the box; `kernel_finished`, which frees it, runs later in the same stream.
     let notice = unsafe { &*data.cast::<Notice>() };
     notice.queue.started(&notice.ticket);
 }

@@ -1,5 +1,4 @@
-//! Memory without an allocating call: the device's variables, and the heap of device-side `malloc`. Noted before the first launch that can
-//! touch it.
+//! Notes memory that no call allocates, before the first launch that can access it: device variables, and the heap of device-side `malloc`.
 
 use super::runtime::{Runtime, session};
 use crate::cuda::CudaError;
@@ -10,13 +9,12 @@ use std::ffi::c_void;
 use superstep_trace::{AllocationKind, DEVICE_HEAP, Probe};
 
 impl Runtime {
-    /// Notes variables of the device that are not noted yet: those of the program's host code, and all in the module of
-    /// `kernel`. Loads their modules.
+    /// Notes new device variables: those of the program's host code, and all in the module of `kernel`. Loads their modules.
     pub fn note_variables(&self, kernel: &Kernel) {
         let device = current_device();
         self.note_named_variables(device);
         self.note_table(device, kernel);
-        // Not earlier: the program may set the heap's size until then.
+        // Not earlier, as the program may set the heap's size until then.
         if self.modules.lock().allocates_first(device, &kernel.name) {
             self.note_device_heap();
         }

@@ -1,4 +1,4 @@
-//! Folders import only those before them, but for a few imports that are listed here.
+//! Folders only import those before them, with a few exceptions that are listed here.
 
 use std::fs;
 use std::path::Path;

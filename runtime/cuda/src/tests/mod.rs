@@ -1,12 +1,11 @@
-//! Programs that some tests need. Where one is missing the test is skipped with a reason, unless
-//! `SUPERSTEP_REQUIRE_TOOLS=1` makes that a failure.
+//! Programs that some tests need. If one is missing, the test is skipped with a reason, or fails with `SUPERSTEP_REQUIRE_TOOLS=1`.
 
 mod layers;
 mod layouts;
 
 use std::path::PathBuf;
 
-/// The first of `names` that is on the `PATH` or is a path itself; `None` after saying why the test is skipped.
+/// Returns the first of `names` that is on the `PATH` or is a path, or prints why the test is skipped and returns `None`.
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let found = names.iter().find_map(|name| {
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -19,20 +18,20 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
             std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_some_and(|value| value == "1");
         assert!(
             !required,
-            "none of {names:?} is on the PATH, and SUPERSTEP_REQUIRE_TOOLS=1 asks for them"
+            "none of {names:?} is on the PATH, and SUPERSTEP_REQUIRE_TOOLS=1 requires one"
         );
         eprintln!("skipped: none of {names:?} is on the PATH");
     }
     found
 }
 
-/// Compiles a C program that includes headers of `device/`, and says what it prints; `None` without a compiler.
+/// Compiles a C program that includes headers of `device/`, and returns its output; `None` without a compiler.
 pub fn run_c(source: &str) -> Option<String> {
     let arguments = ["-x", "c", "-std=c11", "-Wall", "-Werror"];
     run(&["clang-22", "clang", "cc"], &arguments, source, "")
 }
 
-/// The same for C++ that includes handlers of `device/`, with `input` to read. Of handlers, some parts are left unused.
+/// As above, for C++ that includes handlers of `device/`, parts of which may be unused, and reads `input`.
 pub fn run_cpp(source: &str, input: &str) -> Option<String> {
     let arguments = ["-x", "c++", "-std=c++17", "-O1", "-w"];
     run(&["clang++-22", "clang++", "c++"], &arguments, source, input)
@@ -70,7 +69,7 @@ fn run(compilers: &[&str], arguments: &[&str], source: &str, input: &str) -> Opt
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Numbers that look random, the same each time.
+/// Reproducible numbers that look random.
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -83,7 +82,7 @@ impl Numbers {
     }
 }
 
-/// Has the C compiler check that the constants of `header`, in `device/`, have these values.
+/// Lets the C compiler check that the constants of `header`, in `device/`, have these values.
 pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
     let mut source = format!("#include <stddef.h>\n#include \"{header}\"\n");
     for (what, value) in constants {
@@ -105,7 +104,7 @@ pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
     assert!(output.status.success(), "{errors}");
 }
 
-/// Size and offsets of a structure, as the constants of its mirror in C.
+/// Lists size and offsets of a structure as constants of its mirror in C.
 macro_rules! layout {
     ($c:literal, $rust:ty, $($field:ident),*) => {[
         (concat!("sizeof(struct ", $c, ")").to_owned(), size_of::<$rust>() as u64),

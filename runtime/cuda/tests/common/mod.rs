@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use superstep_trace::{Capture, LaunchEnd, LaunchOutcome, LaunchRecord, StreamId, Summary};
 
-/// The cdylib that cargo built along with this test. (The copy one folder up is only renewed by `cargo build`.)
+/// Returns the cdylib that cargo built for this test. (Only `cargo build` updates the copy in the parent folder.)
 pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test is a file");
     test.with_file_name("libsuperstep_cuda.so")

@@ -31,7 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
-/* How often it was recorded, and the last of these that happened; streams come to theirs in any order. */
+/* How often an event was recorded, and the last record that has happened; streams reach them in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;
@@ -154,10 +154,10 @@ void __cudaUnregisterFatBinary(void **binary) { unregistered = 1; }
 void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int l, void *t, void *bi, void *bs, void *g, int *w) {}
 void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
 
-/* Bytes of device memory: the most at once, all, and those in use. */
+/* Bytes of device memory: the largest allocation, all memory, and memory in use. */
 static size_t most(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
 static size_t used;
-/* The memory of devices but the first one. */
+/* The memory of all devices except the first. */
 static struct { char *first; size_t bytes; int device; } owned[256];
 static void owns(void *pointer, size_t bytes, int device) {
   pthread_mutex_lock(&all_lock);
@@ -174,7 +174,7 @@ static int owner(const char *pointer) {
   pthread_mutex_unlock(&all_lock);
   return device;
 }
-/* As on a GPU, small allocations of a device lie together in 2 MiB. Each is used once. */
+/* As on a GPU, small allocations of a device share 2 MiB. Each is used once. */
 enum { SMALL = 4096, MOST_SMALL = 256 };
 static char small[MOST_SMALL][SMALL] __attribute__((aligned(2 << 20)));
 static int is_small(const void *pointer) { return (size_t)((const char *)pointer - small[0]) < sizeof small; }
@@ -185,7 +185,7 @@ static void *take(size_t bytes) {
   const int number = is_one ? __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) : MOST_SMALL;
   return number < MOST_SMALL ? small[number] : calloc(1, bytes);
 }
-/* As CUDA does, the first call arranges for all later ones to fail when its exit handler has run. */
+/* Like CUDA's, the first call registers an exit handler, after which all calls fail. */
 static void unload(void) { cudaDeviceSynchronize(), sticky = 4; }
 static void unload_at_exit(void) {
   if (getenv("FAKE_UNLOADS")) atexit(unload);
@@ -246,7 +246,7 @@ int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **argumen
   if (block.x > 1024) return 9;
   if (unregistered) return INVALID_HANDLE;
   if (!((const struct fake_kernel *)function)->body) return NO_DEVICE_CODE;
-  /* The real one goes to the driver: what it finds there must not be ours. */
+  /* The real function calls the driver's, and must not find ours. */
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver) {
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = dlsym(driver, "cuLaunchKernel");

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     error |= cudaLaunchKernel(&other, one, one, arguments, 0, stream);
     error |= cudaMemcpyAsync((void *)variable, memory, 3, 2, stream);
     error |= cudaStreamEndCapture(stream, &graph);
-    /* An action that tells what comes before the launches. */
+    /* An action that marks the beginning of the launches. */
     error |= cudaMemcpyAsync(memory, from, 60, 1, stream);
     error |= cudaGraphInstantiateWithFlags(&instance, graph, 0);
     error |= cudaGraphLaunch(instance, stream) | cudaGraphLaunch(instance, stream);
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   error |= cudaGraphAddChildGraphNode(&inner, graph, &kernel, 1, child);
   error |= cudaGraphAddMemcpyNodeToSymbol(&node, graph, &inner, 1, variable, from, 2, 8, 1);
   error |= cudaGraphAddKernelNode(&node, graph, &node, 1, &of_other);
-  /* It comes last, and is the first to run. */
+  /* It is added last, and runs first. */
   error |= cudaGraphAddMemcpyNode1D(&late, graph, 0, 0, memory, from, 3, 1);
   error |= cudaGraphAddDependencies(graph, &late, &fill, 1);
   if (!strcmp(argv[1], "refused")) {
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
     return error | cudaGraphLaunch(instance, stream) | cudaDeviceSynchronize();
   }
   error |= cudaGraphClone(&clone, graph) | cudaGraphInstantiateWithFlags(&instance, graph, 0) | cudaGraphLaunch(instance, stream);
-  /* A change of the graph leaves the instance, one of the instance changes it, in a graph inside it as well. */
+  /* A change of the graph does not affect the instance. One of the instance does, even in a child graph. */
   error |= cudaGraphMemcpyNodeSetParams1D(late, memory, from, 13, 1);
   error |= cudaGraphExecMemsetNodeSetParams(instance, fill, &(struct fill_node){memory, 0, 8, 1, 5, 1});
   error |= cudaGraphChildGraphNodeGetGraph(inner, &child) | cudaGraphGetNodes(child, nodes, &count);

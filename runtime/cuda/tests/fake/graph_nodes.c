@@ -35,7 +35,7 @@ static int number(const void *node) {
     if (nodes[i] == node) return i;
   return -1;
 }
-/* Its nodes, roots and edges, then what each node follows, and what follows it. */
+/* Prints its nodes, roots and edges, then what each node follows, and what follows it. */
 static int show(void *graph) {
   size_t all = 0, found = MOST;
   int error = cudaGraphGetNodes(graph, 0, &all);

@@ -1,5 +1,5 @@
-/* Graphs of the stand-ins for libcudart and libcuda, which both are built with this file. A node's arguments are as many words as its
- * kernel has. Like CUDA's, an instance keeps what the graph held when it was made. */
+/* Graphs of the stand-ins for libcudart and libcuda, which are both built with this file. A node has a word for each argument of its kernel.
+ * Like CUDA's, an instance keeps the nodes that the graph had when it was made. */
 #include "kernel.h"
 #include <dlfcn.h>
 #include <stddef.h>
@@ -122,7 +122,7 @@ int cudaGraphGetRootNodes(struct graph *graph, void **nodes, size_t *count) {
     if (!graph->nodes[i]->count && ++*count && nodes) nodes[*count - 1] = graph->nodes[i];
   return 0;
 }
-/* The graph of a node, of all that were made. */
+/* Returns the graph of a node. */
 static struct graph *graphs[64];
 static int graph_count;
 static struct graph *noted(struct graph *graph) { return graphs[graph_count++] = graph; }
@@ -191,7 +191,7 @@ int cudaGraphExecChildGraphNodeSetParams(struct instance *instance, void *node, 
   return in(instance, node) ? in(instance, node)->child = copied(child), 0 : 1;
 }
 int cudaGraphNodeSetEnabled(struct instance *instance, void *node, unsigned enabled) { return in(instance, node) ? 0 : 1; }
-/* One after the other, in the order in which they were added. */
+/* Runs the nodes one after the other, in the order in which they were added. */
 static int run(struct graph *graph, void *stream) {
   int (*launch)(const void *, dim3, dim3, void **, size_t, void *) = call("cudaLaunchKernel");
   int (*fill)(void *, int, size_t, void *) = call("cudaMemsetAsync");
@@ -212,7 +212,7 @@ static int run(struct graph *graph, void *stream) {
 int cudaGraphLaunch(struct instance *instance, void *stream) { return run(instance->copy, stream); }
 int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
 
-/* Of the driver, what works in a stream of its own uses the default one here. */
+/* Functions of the driver, whose new streams are the default one here. */
 int cuModuleLoadData(void **module, const void *data) { return 1; }
 int cuModuleGetFunction(void **function, void *module, const char *name) { return 1; }
 int cuFuncSetAttribute(void *function, int attribute, int value) { return 0; }

@@ -1,5 +1,5 @@
-/* A "CUDA program" in situ for the stand-ins. Its kernel tells what it finds in shadow memory, and writes there as device code does.
- * `program MODE`. With BY_DRIVER, its memory comes through the driver's interface. */
+/* A "CUDA program" in situ for the stand-ins. Its kernel prints what it finds in shadow memory, and writes there as device code does.
+ * `program MODE`. With BY_DRIVER, it allocates memory through the driver API. */
 #include "../../device/in_situ.h"
 #include "../../device/selection.h"
 #include "kernel.h"
@@ -33,7 +33,7 @@ static struct InSituEntry *entry(const struct InSituContext *context, uint64_t a
   return (struct InSituEntry *)block->shadow + (address & ((1 << IN_SITU_BLOCK_SHIFT) - 1)) / 4;
 }
 
-/* Arguments: address, a number to tell, context, launch. */
+/* Arguments: address, a number to print, context, launch. */
 static int traced(const uint64_t *arguments) {
   struct InSituContext *context = (void *)arguments[2];
   if (arguments[3] & SUPERSTEP_LAUNCH_SKIPPED) return printf("left out, "), 0;
@@ -44,7 +44,7 @@ static int traced(const uint64_t *arguments) {
   if (!found) return sums[IN_SITU_UNSHADOWED_STORED] += 4, printf("%d has no shadow, ", (int)launch), 0;
   printf("%d:%d after ", (int)launch, (int)arguments[1]);
   /* A load of 4 bytes. */
-  if (found->now == IN_SITU_NOBODY_KNOWS) sums[IN_SITU_BYTES + IN_SITU_UNKNOWN] += 4, printf("?, ");
+  if (found->now == IN_SITU_UNKNOWN_WRITER) sums[IN_SITU_BYTES + IN_SITU_UNKNOWN] += 4, printf("?, ");
   else printf("%d, ", found->now == UINT64_MAX ? -1 : (int)(found->now >> 38));
   found->now = launch << 38;
   /* A store of 4 bytes. */
@@ -79,7 +79,7 @@ static void launch_alone(void) {
   cudaDeviceSynchronize();
 }
 
-/* All device memory that there would be without shadow memory, whose piece takes 8 MiB at least. Then there is some beside the first. */
+/* Allocates all device memory that would be free without shadow memory, a piece of which takes at least 8 MiB. */
 static void ask_for_all(int is_first_freed) {
   static uint32_t *first;
   void *all;
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
   cudaGraphInstantiateWithFlags(&instance, graph, 0);
   launch(instance, stream);
   printf("%u %u\n", memory[0], memory[1]);
-  /* A change of the graph leaves the instance, one of the instance changes it. */
+  /* A change of the graph does not affect the instance. One of the instance does. */
   cudaGraphKernelNodeSetParams(first, tells(11));
   cudaGraphExecKernelNodeSetParams(instance, second, tells(21));
   cudaGraphNodeSetEnabled(instance, fill, 0);

@@ -13,7 +13,7 @@ const LOOP: u32 = 2;
 const ATOMIC: u32 = 3;
 const FLAG: u32 = 4;
 
-/// The same function as in stress.cu.
+/// As the function in stress.cu.
 fn mix(mut value: u32) -> u32 {
     value ^= value >> 16;
     value = value.wrapping_mul(0x7feb_352d);

@@ -10,7 +10,7 @@
 //       fault   the last launch writes to address 0 in the middle
 //       assert  the last launch fails a device assert
 //       exit    ends without waiting for the device
-//       reset   resets the device in the middle and goes on
+//       reset   resets the device in the middle and continues
 //       graph   tries to capture a stream into a graph
 
 #include <cassert>
@@ -28,7 +28,7 @@ extern "C" __device__ void __superstep_probe_access(void *context, unsigned long
 
 enum Sites { ALL = 0, HALF = 1, LOOP = 2, ATOMIC = 3, FLAG = 4, COUNT = 5 };
 
-// The same function as in check.rs: which lanes take which way.
+// Decides which lanes take which branch, as in check.rs.
 __host__ __device__ inline unsigned mix(unsigned value) {
   value ^= value >> 16;
   value *= 0x7feb352du;
@@ -37,7 +37,7 @@ __host__ __device__ inline unsigned mix(unsigned value) {
   return value ^ value >> 16;
 }
 
-// Result of every thread of a launch: as in the kernel, for the check on the host.
+// Computes the result of each thread of a launch as the kernel does, for the check on the host.
 __host__ __device__ inline unsigned result(unsigned thread, unsigned rounds) {
   unsigned sum = 0;
   for (unsigned round = 0; round < rounds; ++round) {
@@ -86,7 +86,7 @@ extern "C" __global__ void stress(unsigned *sums, unsigned *total, unsigned roun
 #endif
 }
 
-// Lanes of one warp that wait for each other, and CTAs that wait for the CTA before: the probe must let both go on.
+// Lanes of a warp wait for each other, and CTAs for the previous CTA. The probe must let both continue.
 extern "C" __global__ void relay(unsigned *flags, unsigned rounds TRAILING) {
 #ifdef __CUDA_ARCH__
   __shared__ unsigned ready[32];
@@ -95,7 +95,7 @@ extern "C" __global__ void relay(unsigned *flags, unsigned rounds TRAILING) {
   for (unsigned round = 0; round < rounds; ++round) {
     ready[local] = 0;
     __syncthreads();
-    // Only even lanes go on at once; each odd lane waits for its neighbour in the same warp.
+    // Only even lanes continue at once; each odd lane waits for its neighbour in the same warp.
     if (local & 1) {
       while (*(volatile unsigned *)&ready[local - 1] == 0) {
       }
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
         check(cudaGetLastError(), "launch of stress");
       }
     }
-    // One warp a CTA, few enough CTAs to be resident together: they wait for each other.
+    // One warp per CTA, and few enough CTAs to be resident together, as they wait for each other.
     relay<<<ctas < 64 ? ctas : 64, 32, 0, stream[streams - 1]>>>(flags, 20);
     if (strcmp(mode, "fault") && strcmp(mode, "assert")) check(cudaGetLastError(), "launch of relay");
     if (!strcmp(mode, "exit")) return 0;

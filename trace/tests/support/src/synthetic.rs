@@ -4,11 +4,11 @@ use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use superstep_analysis::SiteOps;
-use superstep_analysis::communication::{Engine, Options};
+use superstep_analysis::communication::{Engine, MemoryLimit, Options};
 use superstep_trace::digest::mix;
 use superstep_trace::{
-    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, Launch, LaunchId, Op,
-    Outcome, SiteId, StreamId, TraceError,
+    AccessGroup, Backend, Cancellation, CaptureWriter, ChunkBuilder, Event, Header, Launch,
+    LaunchId, Op, Outcome, SiteId, StreamId, TraceError,
 };
 
 /// Site 0 loads, site 1 stores; `ARRAY` are the two arrays' addresses.
@@ -158,7 +158,8 @@ pub type Sums = (u64, u64, u64);
 
 /// The engine on a program in memory.
 pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result<Sums> {
-    let (mut engine, ops) = (Engine::new(options), ops());
+    let mut engine = Engine::new(options, &MemoryLimit::none(), Cancellation::default());
+    let ops = ops();
     for (launch, chunks) in program {
         engine.launch(launch, &ops, chunks)?;
     }

@@ -6,7 +6,7 @@ use superstep_toolchain::Toolchain;
 
 use super::*;
 
-/// The folder of this build's binaries and a toolchain; says why there is none, which `SUPERSTEP_REQUIRE_TOOLS=1` makes a
+/// Returns the folder of this build's binaries and a toolchain, or prints why there is none, which `SUPERSTEP_REQUIRE_TOOLS=1` makes a
 /// failure.
 fn built() -> Option<(std::path::PathBuf, Toolchain)> {
     let test = std::env::current_exe().unwrap();

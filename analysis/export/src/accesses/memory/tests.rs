@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn memory_comes_back_once_nobody_holds_it() {
+fn memory_returns_to_the_pool_with_its_last_owner() {
     let pool = Pool::<u32>::new();
     let mut first = pool.column();
     first.values.fill(7);

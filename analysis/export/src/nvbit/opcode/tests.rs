@@ -32,7 +32,7 @@ fn opcodes_of_global_memory() {
 }
 
 #[test]
-fn other_memory_is_no_global_memory() {
+fn opcodes_of_other_memory() {
     for opcode in ["LDS.U.32", "STS", "LDL", "STL.64", "ATOMS.ADD", "LDC"] {
         assert_eq!(meaning(opcode), Meaning::OtherMemory, "{opcode}");
     }

@@ -1,8 +1,11 @@
 //! Tests of `strides`.
 
 use super::*;
+use crate::communication::spill::file::SpillFolder;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use superstep_trace::Cancellation;
 
 #[test]
 fn runs_are_small() {

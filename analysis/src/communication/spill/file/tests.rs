@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_put_away_comes_back(
+    fn spilled_items_are_read_back(
         counts in prop::collection::vec(prop_oneof![0usize..5, 4000usize..9000], 0..4), factor in any::<u32>(),
     ) {
         let parent = tempfile::tempdir().unwrap();
@@ -34,7 +34,7 @@ proptest! {
         let mut writer = RunWriter::create(&folder, "run").unwrap();
         all.iter().for_each(|item| writer.push(item).unwrap());
         let run = writer.finish().unwrap();
-        let mut reader = run.read().unwrap();
+        let mut reader = run.read_from(0).unwrap();
         let back: Vec<Pair> = std::iter::from_fn(|| reader.next().unwrap()).collect();
         prop_assert_eq!(&back, &all);
 
@@ -51,7 +51,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_killed_analysis_left_is_removed_by_the_next() {
+fn files_of_a_killed_analysis_are_removed_by_the_next() {
     let parent = tempfile::tempdir().unwrap();
     let lives = SpillFolder::new(parent.path().to_owned());
     let file = lives.file("run").unwrap();
@@ -72,26 +72,26 @@ fn what_a_killed_analysis_left_is_removed_by_the_next() {
 }
 
 #[test]
-fn the_disk_gets_back_what_is_read_for_the_last_time() {
+fn disk_space_is_freed_while_a_run_is_read_out() {
     let parent = tempfile::tempdir().unwrap();
     let folder = SpillFolder::new(parent.path().to_owned());
-    let items = 4 * GIVE_BACK_BYTES as u32 / Pair::BYTES as u32;
+    let items = 4 * FREED_BYTES as u32 / Pair::BYTES as u32;
     let mut writer = RunWriter::create(&folder, "run").unwrap();
     (0..items).for_each(|item| writer.push(&pair(item, 7)).unwrap());
     let run = writer.finish().unwrap();
-    // A file system may cut in steps of its own.
+    // A file system may free space in larger blocks.
     let taken = || fs::metadata(&run.path).unwrap().blocks() * 512;
-    assert!(taken() >= 4 * GIVE_BACK_BYTES);
+    assert!(taken() >= 4 * FREED_BYTES);
     let mut reader = run.read_out::<Pair>().unwrap();
     for item in 0..items {
         assert_eq!(reader.next().unwrap(), Some(pair(item, 7)));
     }
     assert_eq!(reader.next().unwrap(), None);
-    assert!(taken() < GIVE_BACK_BYTES);
+    assert!(taken() < FREED_BYTES);
 }
 
 #[test]
-fn a_file_that_was_cut_is_an_error_that_names_it() {
+fn a_truncated_file_is_an_error_with_its_path() {
     let parent = tempfile::tempdir().unwrap();
     let folder = SpillFolder::new(parent.path().to_owned());
     let mut writer = RunWriter::create(&folder, "run").unwrap();
@@ -100,7 +100,7 @@ fn a_file_that_was_cut_is_an_error_that_names_it() {
     let run = writer.finish().unwrap();
     let bytes = fs::read(&run.path).unwrap();
     fs::write(&run.path, &bytes[..bytes.len() - 1]).unwrap();
-    let mut reader = run.read::<Pair>().unwrap();
+    let mut reader = run.read_from::<Pair>(0).unwrap();
     assert_eq!(reader.next().unwrap(), Some(pair(1, 2)));
     let error = reader.next().unwrap_err();
     assert!(error.to_string().contains("run"), "{error}");

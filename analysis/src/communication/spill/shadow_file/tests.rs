@@ -8,7 +8,7 @@ fn a_page_survives_as_bytes() {
         let mut page = Page::new(Tag::HOST, words, words);
         page.write(0, 64, 8, 3, 4);
         page.write(8, 16, 4, 3, 5);
-        // Frees a place.
+        // Frees an entry.
         page.write(16, 4, 4, 4, 6);
         page.count_read(0, 0xf0);
         if let Some((several, bit)) = page.several(12) {

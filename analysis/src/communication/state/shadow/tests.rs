@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_tag_tells_its_parts() {
+fn a_tag_contains_launch_and_cta() {
     let tag = Tag::cta(0, 7);
     assert_eq!((tag.launch(), tag.cta_number()), (Some(0), 7));
     assert_eq!(Tag::HOST.launch(), None);
@@ -39,7 +39,7 @@ fn a_write_of_part_of_a_word_splits_the_page_and_keeps_its_state() {
 }
 
 #[test]
-fn the_host_takes_a_range_over() {
+fn the_host_overwrites_a_range() {
     let mut page = Page::new(Tag::NEVER, true, false);
     page.write(0, 8, 4, 0, 1);
     page.write(0, 8, 4, 0, 2);

@@ -3,14 +3,14 @@
 use super::*;
 use std::slice::from_ref;
 
-/// Threads of the largest CTA, and warps in a part when as many as possible are resident.
+/// Threads of the largest CTA, and warps in a partition if as many as possible are resident.
 fn room(registers: u32) -> (u32, u32) {
     let warps = 512 / registers.next_multiple_of(8);
     ((4 * warps * 32).min(1024), warps.min(16))
 }
 
 #[test]
-fn limits_are_those_that_ptxas_itself_keeps_to_for_the_size_of_a_cta() {
+fn limits_match_those_of_ptxas_for_the_size_of_a_cta() {
     // From `ptxas -v` (12.9) for a kernel that could use all registers, with `.maxntid` of these sizes.
     let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
     for (threads, registers) in printed {
@@ -20,7 +20,7 @@ fn limits_are_those_that_ptxas_itself_keeps_to_for_the_size_of_a_cta() {
 }
 
 #[test]
-fn a_limit_is_the_largest_that_leaves_the_room_as_it_is() {
+fn a_limit_is_the_largest_that_allows_as_many_warps() {
     for native in 1..=255 {
         let limit = limit_of(native, false);
         assert_eq!(room(limit).0, room(native).0, "{native}");
@@ -70,7 +70,7 @@ fn kernels_that_take_too_many_registers_are_limited_and_no_others() {
 }
 
 #[test]
-fn of_several_architectures_the_one_with_the_least_room_decides() {
+fn the_lowest_limit_of_all_architectures_is_used() {
     let both = |counts: [u32; 2]| counts.map(|count| registers([("plain", count)]));
     let (native, probed) = (both([80, 72]), both([81, 72]));
     let text = limited(PTX, &native, &probed, false).unwrap();

@@ -24,7 +24,7 @@ fn lines_of_ldd_are_read() {
 }
 
 #[test]
-fn a_function_that_is_there_and_never_called_is_told_from_one_that_is() {
+fn an_uncalled_function_is_distinguished_from_a_called_one() {
     let folder = tempfile::tempdir().unwrap();
     let calls = |body: &str, flag: &str| {
         let source = folder.path().join("a.c");
@@ -45,11 +45,11 @@ fn a_function_that_is_there_and_never_called_is_told_from_one_that_is() {
     };
     assert!(calls("cudaOccupancyOf(n) + 1", "-g"));
     assert!(!calls("n + 1", "-g"));
-    assert!(calls("n + 1", "-s"), "without symbols nobody knows");
+    assert!(calls("n + 1", "-s"), "unknown without symbols");
 }
 
 #[test]
-fn a_proprietary_library_is_found_though_it_is_not_there() {
+fn a_missing_proprietary_library_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("a.c"), "int main(void) { return 0; }").unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn both_compilers_words_are_understood() {
+fn flags_of_both_compilers_are_recognised() {
     let flags = |flag: &str| Flags {
         device: vec!["-O3".into(), flag.into()],
         ..Flags::default()

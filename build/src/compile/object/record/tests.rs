@@ -15,7 +15,7 @@ fn record(name: &str, units: &[&[u8]]) -> DeviceCodeRecord {
 }
 
 #[test]
-fn joined_records_come_back() {
+fn joined_records_are_decoded() {
     let (one, two) = (
         record("a.cu", &[b"BC1"]),
         record("b.cu", &[b"BC22", b"BC3"]),

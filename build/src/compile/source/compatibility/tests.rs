@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn brackets_are_joined_and_nothing_moves() {
+fn brackets_are_joined_without_moving_other_text() {
     let text = "  f << < blocks, threads >> > (a, b);\n  g<  <\n<1, 2>>>(c);\n";
     let joined = join_brackets(text);
     assert_eq!(

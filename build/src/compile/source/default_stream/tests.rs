@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_flag_and_the_macro_are_understood() {
+fn the_flag_and_the_macro_are_recognised() {
     let asked = |words: &[&str]| {
         is_per_thread(&Flags {
             all: words.iter().map(|&word| word.into()).collect(),

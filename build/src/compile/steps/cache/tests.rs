@@ -22,7 +22,7 @@ fn the_first_to_finish_wins() {
 }
 
 #[test]
-fn half_an_entry_is_none_and_is_replaced() {
+fn an_incomplete_entry_is_ignored_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let cache = StepCache::new(folder.path());
     let keep = |text| {
@@ -39,12 +39,10 @@ fn half_an_entry_is_none_and_is_replaced() {
 }
 
 #[test]
-fn header_lists_come_back() {
+fn header_lists_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let cache = StepCache::new(folder.path());
-    let list = HeaderList {
-        files: vec!["a.cu".into(), "/usr/include/x.h".into()],
-    };
+    let list: Vec<PathBuf> = vec!["a.cu".into(), "/usr/include/x.h".into()];
     assert_eq!(cache.headers("k"), None);
     cache.keep_headers("k", &list).unwrap();
     assert_eq!(cache.headers("k"), Some(list));

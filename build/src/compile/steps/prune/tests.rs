@@ -11,7 +11,7 @@ fn step(cache: &StepCache, key: &str, bytes: usize, hours_ago: u64) {
 }
 
 #[test]
-fn steps_unused_longest_are_removed_first_and_recent_ones_stay() {
+fn least_recently_used_steps_are_removed_and_recent_ones_kept() {
     let folder = tempfile::tempdir().unwrap();
     let cache = StepCache::new(folder.path());
     let nothing = cache.prune(PruneLimits::default()).unwrap();

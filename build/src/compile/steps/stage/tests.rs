@@ -24,7 +24,7 @@ fn tool(path: &str) -> Tool {
     }
 }
 
-/// A stage that copies `in` to `out`, and says that it read `header` too.
+/// Returns a stage that copies `in` to `out`, and reports that it also read `header`.
 fn copy<'a>(tool: &'a Tool, folder: &'a Path) -> Stage<'a> {
     let script = r#"cat "$1" header > "$2"; printf 'out: header\n' > "$3""#;
     Stage {
@@ -72,7 +72,7 @@ fn a_step_is_repeated_only_after_a_change() {
 }
 
 #[test]
-fn a_failing_command_shows_itself() {
+fn a_failing_command_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let (runner, _) = runner(folder.path());
     let tool = tool("/bin/sh");

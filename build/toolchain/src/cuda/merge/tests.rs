@@ -1,6 +1,7 @@
 //! Wheels that are merged into one folder.
 
 use super::*;
+use crate::cuda::wheels::PINS;
 use std::io::Write;
 use zip::write::SimpleFileOptions;
 
@@ -51,7 +52,7 @@ fn only_files_named_by_rules_are_extracted() {
         ],
     );
     let root = dir.path().join("root");
-    wheel(rule_of("nvidia-cuda-nvcc-cu12").unwrap(), &file, &root).unwrap();
+    extract(&PINS[0], &file, &root).unwrap();
     finish(&root).unwrap();
     let expected = [
         "bin/ptxas",
@@ -69,10 +70,12 @@ fn only_files_named_by_rules_are_extracted() {
 }
 
 #[test]
-fn a_wheel_that_is_no_archive_is_an_error_that_names_it() {
+fn a_wheel_that_is_not_an_archive_is_named_in_the_error() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("b.whl");
     std::fs::write(&file, "not a zip archive").unwrap();
-    let error = wheel(&RULES[3], &file, dir.path()).unwrap_err().to_string();
+    let error = extract(&PINS[3], &file, dir.path())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("b.whl is damaged"), "{error}");
 }

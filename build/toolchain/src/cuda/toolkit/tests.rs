@@ -3,7 +3,7 @@
 use super::*;
 use crate::search::tests::fake_tool;
 
-/// A folder with every file that [`examine`] asks for, empty but for `ptxas`.
+/// Creates a folder with every file that [`examine`] needs; all but `ptxas` are empty.
 pub(crate) fn fake_toolkit(root: &Path, version: &str) {
     fake_tool(&root.join("bin/ptxas"), &format!("release 0.0, V{version}"));
     fake_tool(&root.join("bin/fatbinary"), "");
@@ -20,7 +20,7 @@ pub(crate) fn fake_toolkit(root: &Path, version: &str) {
 }
 
 #[test]
-fn a_complete_folder_gives_its_parts() {
+fn a_complete_folder_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     fake_toolkit(dir.path(), "12.9.86");
     let parts = examine(dir.path(), CudaOrigin::Toolkit).unwrap();

@@ -53,6 +53,7 @@ fn pip_on_a_local_wheel(pinned: &'static str) -> Option<Result<Vec<PathBuf>, Whe
         version: "1",
         sha256: pinned,
         bytes: 10,
+        ..PINS[0]
     };
     let settings = [
         ("PIP_NO_INDEX", Path::new("1")),
@@ -105,7 +106,7 @@ fn a_file_that_changed_after_the_download_is_refused() {
 }
 
 #[test]
-fn a_python_without_pip_and_a_full_disk_are_told_apart() {
+fn python_without_pip_and_a_full_disk_are_distinguished() {
     let dir = tempfile::tempdir().unwrap();
     let python = dir.path().join("python3");
     fake_tool(&python, "");

@@ -18,14 +18,14 @@ impl Body<'_> {
         self.either(&value, &left, &right);
     }
 
-    /// Whether one more call may stand here: the number of calls that a program makes stays small.
+    /// Whether one more call may be written; limits the number of calls that a program executes.
     fn may_call(&mut self) -> bool {
         let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
         self.calls_left -= u32::from(allowed);
         allowed
     }
 
-    /// Declares the result of a call that recursion's depth guards.
+    /// Declares the result of a call that the recursion depth guards.
     fn called(&mut self, callee: &str, choices: [u16; 4]) {
         let first = self.writable(choices[1]);
         let second = self.any(choices[2]);
@@ -104,7 +104,7 @@ impl Body<'_> {
         self.either(&value, &other, &result);
     }
 
-    /// A virtual call: objects of two classes, one of which is asked.
+    /// Writes a virtual call of one of two objects of different classes.
     pub(super) fn call_virtually(&mut self, choices: [u16; 4]) {
         if !self.program.indirect {
             return self.atomic(choices);

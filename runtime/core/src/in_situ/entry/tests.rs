@@ -10,7 +10,7 @@ const C: Who = Who::new(2, 6, 1023);
 fn special_entries_name_their_writer() {
     for (entry, source) in [
         (Entry::HOST, Source::Host),
-        (Entry::NOBODY, Source::Nobody),
+        (Entry::UNWRITTEN, Source::Unwritten),
         (Entry::UNKNOWN, Source::Unknown),
     ] {
         assert_eq!((entry.source(A), entry.local(A)), (source, Local::No));
@@ -24,7 +24,7 @@ fn special_entries_name_their_writer() {
 }
 
 #[test]
-fn a_launch_sees_what_was_before_it_and_the_next_sees_its_writes() {
+fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
     let mut entry = Entry::HOST;
     entry.write(A, true);
     assert_eq!((entry.local(A), entry.local(B)), (Local::Yes, Local::No));
@@ -49,7 +49,7 @@ fn a_launch_sees_what_was_before_it_and_the_next_sees_its_writes() {
         (entry.mark(C, 0b0110), entry.mark(C, 0b0011)),
         (0b0110, 0b0001)
     );
-    // The marks go with it into the past.
+    // Its marks move along.
     entry.write(C, true);
     assert_eq!(
         (entry.source(C), entry.mark(C, 0b1111)),
@@ -67,7 +67,7 @@ fn a_launch_sees_what_was_before_it_and_the_next_sees_its_writes() {
 }
 
 #[test]
-fn atomics_of_several_ctas_do_not_race() {
+fn atomics_of_multiple_ctas_do_not_race() {
     let mut entry = Entry::UNKNOWN;
     entry.write(A, false);
     entry.write(B, false);
@@ -80,7 +80,7 @@ fn atomics_of_several_ctas_do_not_race() {
 fn the_largest_numbers_fit() {
     let (launch, cta) = ((1 << (LAUNCH_BITS - 1)) - 1, (1 << CTA_BITS) - 1);
     let last = Who::new(launch, cta, (1 << THREAD_BITS) - 1);
-    let mut entry = Entry::NOBODY;
+    let mut entry = Entry::UNWRITTEN;
     entry.write(last, true);
     assert_eq!((entry.local(last), last.cta()), (Local::Yes, cta));
     let several = false;

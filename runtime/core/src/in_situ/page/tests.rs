@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn ranges_are_cut_into_words() {
+fn ranges_are_split_into_words() {
     let cut = |start, end| words(start, end).collect::<Vec<_>>();
     assert_eq!(cut(4, 12), [(1, 0xf), (2, 0xf)]);
     assert_eq!(cut(6, 13), [(1, 0b1100), (2, 0xf), (3, 0b0001)]);
@@ -13,7 +13,7 @@ fn ranges_are_cut_into_words() {
 }
 
 #[test]
-fn a_word_written_in_parts_stays_split() {
+fn a_partly_written_word_stays_split() {
     let mut page = Page::new();
     let read = |page: &mut Page, word| {
         let mut found = Vec::new();
@@ -21,8 +21,8 @@ fn a_word_written_in_parts_stays_split() {
         found
     };
     page.fill(6, 8, Entry::HOST);
-    assert_eq!(read(&mut page, 0), [(Entry::NOBODY, 0xf)]);
-    let halves = [Entry::NOBODY, Entry::NOBODY, Entry::HOST, Entry::HOST];
+    assert_eq!(read(&mut page, 0), [(Entry::UNWRITTEN, 0xf)]);
+    let halves = [Entry::UNWRITTEN, Entry::UNWRITTEN, Entry::HOST, Entry::HOST];
     let found: Vec<Entry> = read(&mut page, 1).into_iter().map(|one| one.0).collect();
     assert_eq!(found, halves);
     page.fill(4, 8, Entry::UNKNOWN);

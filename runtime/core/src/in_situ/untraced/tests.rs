@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn every_byte_has_its_last_writer() {
-    let entries = [Entry::NOBODY, Entry::HOST, Entry::UNKNOWN];
-    let (mut ranges, mut plain) = (Untraced::default(), [Entry::NOBODY; 64]);
-    // Numbers that only look like chance.
+    let entries = [Entry::UNWRITTEN, Entry::HOST, Entry::UNKNOWN];
+    let (mut ranges, mut plain) = (Untraced::default(), [Entry::UNWRITTEN; 64]);
+    // Numbers that only look random.
     let mut seed = 12345u64;
     for _ in 0..5000 {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
@@ -15,7 +15,7 @@ fn every_byte_has_its_last_writer() {
         let entry = entries[kind as usize % 3];
         ranges.set(start, end, entry);
         plain[start as usize..end as usize].fill(entry);
-        let mut found = [Entry::NOBODY; 64];
+        let mut found = [Entry::UNWRITTEN; 64];
         for (from, to, entry) in ranges.parts(3, 60) {
             found[from as usize..to as usize].fill(entry);
         }

@@ -35,7 +35,7 @@ unsafe extern "C" fn after(launch: *const LaunchView, user: *mut c_void) {
 }
 
 #[test]
-fn observers_set_parameters_decide_and_see() {
+fn observers_set_parameters_switch_the_probe_and_get_results() {
     let field = |name: &str| Field {
         name: name.into(),
         word: Word::U64,
@@ -93,6 +93,6 @@ fn observers_set_parameters_decide_and_see() {
     };
     show(&probe, &launch(2), &layout, &found, 1);
     assert_eq!(sums, [100, 0]);
-    // The test's numbers end with the test.
+    // The test's observers must not outlive its variables.
     OBSERVERS.lock().clear();
 }

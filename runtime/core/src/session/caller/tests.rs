@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn files_of_the_program_are_told_from_others() {
+fn source_files_of_the_program_are_recognised() {
     assert!(is_of_the_program("./hotspot.cu"));
     assert!(is_of_the_program("../common/alloc.h"));
     assert!(!is_of_the_program("include/cuda_runtime.h"));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn blocks_are_used_again_and_end_some_time() {
+fn blocks_are_reused_and_the_arena_is_finite() {
     let first = allocate(100);
     assert!(first != 0 && range_of(first).is_some());
     assert!(free(first));

@@ -1,15 +1,16 @@
-//! The lanes that hold the numbers of a matrix.
+//! Distribution of a matrix over lanes.
 
 use superstep_trace::matrix::{Element, Part, Shape};
 
-/// Distribution of a matrix over the lanes of a warp, as in the PTX manual for `mma`: blocks of 8 rows, four lanes for each row. (For `wmma`
-/// it is unspecified; here further blocks of 8 columns follow.) Numbers of less than 8 bits are combined into registers.
+/// Lanes that hold the numbers of a matrix, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. (The manual leaves `wmma`
+/// unspecified; here, further blocks of 8 columns follow.) Numbers of less than 8 bits are combined into registers.
 pub struct Layout {
     part: Part,
-    /// Logarithm of the blocks of 8 rows (A, C), or of the four lanes' neighbouring numbers along k (B).
+    /// Binary logarithm of the number of blocks: of 8 rows (A, C), or of the four lanes' neighbouring numbers along k (B).
     blocks_log2: u32,
+    /// Numbers per register.
     pub numbers: u32,
-    /// Registers of a lane; pairs for 64 bits count once.
+    /// Registers per lane; pairs for 64 bits count once.
     pub units: u32,
     pub bits: u32,
 }
@@ -36,7 +37,7 @@ impl Layout {
         }
     }
 
-    /// Row and column of the first number in a register of a lane.
+    /// Returns row and column of the first number in a lane's register.
     pub fn position(&self, lane: u32, unit: u32) -> (u32, u32) {
         let (group, member) = (lane / 4, lane % 4);
         let split = |number: u32| {
@@ -57,7 +58,7 @@ impl Layout {
         }
     }
 
-    /// Whether the numbers of a register follow each other in a row, not in a column.
+    /// Returns whether the numbers of a register are neighbours in a row, not in a column.
     pub fn follow_in_row(&self) -> bool {
         self.part != Part::B
     }

@@ -1,4 +1,4 @@
-//! A warp's operations on matrices (tensor cores), for all of its lanes at once.
+//! A warp's operations on matrices (tensor cores), carried out for all of its lanes at once.
 
 mod layout;
 mod product;
@@ -14,7 +14,7 @@ pub struct Lane {
     /// Operands and result.
     pub registers: *mut [u32; REGISTERS],
     pub address: u64,
-    /// Elements from line to line of a matrix in memory.
+    /// Distance between lines of a matrix in memory, in elements.
     pub stride: u64,
 }
 
@@ -31,7 +31,7 @@ impl Lane {
         unsafe { (&mut *self.registers)[register] = value }
     }
 
-    /// A register of 32 bits, or a pair with 64.
+    /// Returns a register of 32 bits, or a pair with 64.
     fn unit(&self, first: usize, unit: usize, is_wide: bool) -> u64 {
         if !is_wide {
             return u64::from(self.get(first + unit));
@@ -50,7 +50,7 @@ impl Lane {
     }
 }
 
-/// Carries out the operation `code`. Runs on a kernel's stack, which a bad address abandons, so nothing may need a drop.
+/// Runs the operation `code`. A bad address abandons the kernel's stack, so nothing on it may need to be dropped.
 pub fn run(code: u64, lanes: &Lanes) {
     match MatrixOperation::from_code(code) {
         Some(MatrixOperation::Load(tile)) => load(tile, lanes),
@@ -62,10 +62,10 @@ pub fn run(code: u64, lanes: &Lanes) {
     }
 }
 
-/// Alignment of a row.
+/// Alignment of a row's address.
 pub const ROW_BYTES: u64 = 16;
 
-/// The first lane that names a row whose address is not a multiple of [`ROW_BYTES`].
+/// Returns the first lane that passes a row address that is not a multiple of [`ROW_BYTES`].
 pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
     let rows = match MatrixOperation::from_code(code)? {
         MatrixOperation::LoadRows(rows) | MatrixOperation::StoreRows(rows) => rows,
@@ -75,7 +75,7 @@ pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
     named.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
 }
 
-/// Address of the first number of a lane's register, and the distance to the next one.
+/// Returns the address of the first number of a lane's register, and the distance to the next one.
 fn place(tile: Tile, layout: &Layout, lane: &Lane, (row, column): (u32, u32)) -> (u64, u64) {
     let (line, inside) = if tile.by_columns {
         (column, row)
@@ -97,12 +97,12 @@ fn load(tile: Tile, lanes: &Lanes) {
             let mut value = 0;
             for index in 0..layout.numbers {
                 let address = first + u64::from(index) * step;
-                // SAFETY: where the program asks to read; if nothing is there, a signal ends the kernel.
+                // SAFETY: the program reads this address; if it is unmapped, a signal ends the kernel.
                 value |= unsafe { read(address, layout.bits) } << (index * layout.bits);
             }
             lane.set_unit(unit as usize, value, layout.bits == 64);
         }
-        // Each half occurs twice.
+        // The fragment holds each number twice.
         if tile.element == Element::F16 && tile.part != Part::C {
             for register in layout.units as usize..8 {
                 lane.set(register, lane.get(register % layout.units as usize));
@@ -119,7 +119,7 @@ fn store(tile: Tile, lanes: &Lanes) {
             let value = lane.unit(0, unit as usize, layout.bits == 64);
             for index in 0..layout.numbers {
                 let address = first + u64::from(index) * step;
-                // SAFETY: where the program asks to write; if nothing is there, a signal ends the kernel.
+                // SAFETY: the program writes this address; if it is unmapped, a signal ends the kernel.
                 unsafe { write(address, layout.bits, value >> (index * layout.bits)) };
             }
         }
@@ -129,7 +129,7 @@ fn store(tile: Tile, lanes: &Lanes) {
 /// # Safety
 /// `address` must be readable, or a signal from here must be the kernel's.
 unsafe fn read(address: u64, bits: u32) -> u64 {
-    // SAFETY: these bytes may be accessed, or the signal is handled as a fault of the kernel.
+    // SAFETY: the caller vouches that these bytes are accessible, or that a signal is the kernel's fault.
     unsafe {
         match bits {
             8 => u64::from((address as *const u8).read()),
@@ -143,7 +143,7 @@ unsafe fn read(address: u64, bits: u32) -> u64 {
 /// # Safety
 /// `address` must be writable, or a signal from here must be the kernel's.
 unsafe fn write(address: u64, bits: u32, value: u64) {
-    // SAFETY: these bytes may be accessed, or the signal is handled as a fault of the kernel.
+    // SAFETY: the caller vouches that these bytes are accessible, or that a signal is the kernel's fault.
     unsafe {
         match bits {
             8 => (address as *mut u8).write(value as u8),
@@ -154,7 +154,7 @@ unsafe fn write(address: u64, bits: u32, value: u64) {
     }
 }
 
-/// Addresses of the two halves of a matrix that `lane` holds, neighbours in a row or column.
+/// Returns the addresses of the two numbers of a matrix that `lane` holds, neighbours in a row or column.
 fn halves(rows: Rows, lanes: &Lanes, matrix: u32, lane: u32) -> [u64; 2] {
     [0, 1].map(|half| {
         let (major, minor) = (lane / 4, lane % 4 * 2 + half);
@@ -171,7 +171,7 @@ fn load_rows(rows: Rows, lanes: &Lanes) {
     for (number, lane) in (0..).zip(lanes) {
         for matrix in 0..rows.matrices {
             let [low, high] = halves(rows, lanes, matrix, number);
-            // SAFETY: where the program asks to read; if nothing is there, a signal ends the kernel.
+            // SAFETY: the program reads this address; if it is unmapped, a signal ends the kernel.
             let value = unsafe { read(low, 16) | read(high, 16) << 16 };
             lane.set(matrix as usize, value as u32);
         }
@@ -183,7 +183,7 @@ fn store_rows(rows: Rows, lanes: &Lanes) {
         for matrix in 0..rows.matrices {
             let value = u64::from(lane.get(matrix as usize));
             let [low, high] = halves(rows, lanes, matrix, number);
-            // SAFETY: where the program asks to write; if nothing is there, a signal ends the kernel.
+            // SAFETY: the program writes this address; if it is unmapped, a signal ends the kernel.
             unsafe {
                 write(low, 16, value);
                 write(high, 16, value >> 16);

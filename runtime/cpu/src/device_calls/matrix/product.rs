@@ -1,18 +1,18 @@
 //! D = A · B + C.
 //!
-//! For each number of D the products are added to C one by one, k upwards. Integers are exact. In single precision each product is
-//! exact unless it leaves the range, and each sum is rounded to nearest; halves are rounded once, at the end. In double precision
-//! each step is a fused multiplication and addition.
+//! For each number of D, the products are added to C one by one in the order of k. Integers are exact. In single precision, each product
+//! is exact unless it overflows or underflows, and each sum is rounded to nearest; half-precision results are rounded once, at the end. In
+//! double precision, each step is a fused multiply-add.
 
 use super::Lanes;
 use super::layout::Layout;
 use half::{bf16, f16};
 use superstep_trace::matrix::{Element, Part, Product};
 
-/// Most numbers of a matrix: four in each of eight registers of a lane.
+/// Maximum numbers of a matrix: four in each of eight registers of 32 lanes.
 const MOST: usize = 1024;
 
-/// The bits of each number that the lanes hold, as a matrix of rows.
+/// Collects the numbers that the lanes hold, in row-major order.
 fn gather<T: Copy>(
     product: Product,
     part: Part,
@@ -156,16 +156,10 @@ fn integers(product: Product, lanes: &Lanes) {
     let depth = if bits < 8 { depth * bits / 32 } else { depth };
     let size = (rows, columns, depth);
     match product.a {
-        Element::B1 if product.is_xor => {
-            accumulate(size, &a, &b, &mut sums, |a, b, sum| {
-                sum + (a ^ b).count_ones() as i32
-            });
-        }
-        Element::B1 => {
-            accumulate(size, &a, &b, &mut sums, |a, b, sum| {
-                sum + (a & b).count_ones() as i32
-            });
-        }
+        Element::B1 => accumulate(size, &a, &b, &mut sums, |a, b, sum| {
+            let bits = if product.is_xor { a ^ b } else { a & b };
+            sum + bits.count_ones() as i32
+        }),
         Element::S4 | Element::U4 => accumulate(size, &a, &b, &mut sums, |a, b, sum| {
             (0..8).fold(sum, |sum, index| {
                 let nibble = |word: u32| word >> (4 * index) & 15;
@@ -177,7 +171,7 @@ fn integers(product: Product, lanes: &Lanes) {
         }),
     }
     scatter(product, lanes, |place| {
-        // The sum of the products always fits.
+        // The sum of the products cannot overflow.
         let (before, sum) = (before[place] as i32, sums[place]);
         let total = if product.saturates {
             before.saturating_add(sum)

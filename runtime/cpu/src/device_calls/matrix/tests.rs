@@ -1,4 +1,4 @@
-//! Matrices that a warp loads, multiplies and stores, beside plain loops; and the layouts of the PTX manual.
+//! Compares a warp's matrix operations with plain loops, and layouts with the PTX manual.
 
 use super::*;
 use half::{bf16, f16};
@@ -50,7 +50,7 @@ impl Warp {
     }
 }
 
-/// A matrix in memory, with lines that are further apart than they are long.
+/// A matrix in memory with padding after each line.
 struct Memory {
     bytes: Vec<u8>,
     stride: usize,
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// The first bit of a number.
+    /// Returns the first bit of a number.
     fn bit(&self, row: u32, column: u32) -> usize {
         let (line, inside) = match self.tile.by_columns {
             true => (column, row),
@@ -100,13 +100,13 @@ impl Memory {
     }
 }
 
-/// A number of a matrix, small enough that sums of products are exact.
+/// Returns a number of a matrix, small enough that sums of products are exact.
 fn number(element: Element, seed: u64) -> (u64, f64) {
     let small = (seed % 9) as f64 / 4.0 - 1.0;
     match element {
         Element::F16 => (f16::from_f64(small).to_bits().into(), small),
         Element::Bf16 => (bf16::from_f64(small).to_bits().into(), small),
-        // Bits that a tf32 lacks do not count.
+        // Bits that tf32 lacks are ignored.
         Element::Tf32 => (u64::from((small as f32).to_bits()) | 0x1fff & seed, small),
         Element::F32 => (u64::from((small as f32).to_bits()), small),
         Element::F64 => (small.to_bits(), small),
@@ -119,7 +119,7 @@ fn number(element: Element, seed: u64) -> (u64, f64) {
     }
 }
 
-/// What bits of D stand for.
+/// Returns the value of a number of D.
 fn value(element: Element, bits: u64) -> f64 {
     match element {
         Element::F16 => f16::from_bits(bits as u16).to_f64(),
@@ -184,9 +184,9 @@ fn products() -> impl Strategy<Value = Product> {
 }
 
 proptest! {
-    /// D as plain loops have it, with every layout in memory. Sums are exact, so their order does not count.
+    /// Compares D with plain loops, for every layout in memory. Sums are exact, so their order does not matter.
     #[test]
-    fn products_are_those_of_plain_loops(product in products(), by_columns: [bool; 4], seed: u64) {
+    fn products_equal_plain_loops(product in products(), by_columns: [bool; 4], seed: u64) {
         let Shape { m, n, k } = product.shape;
         let mut state = seed;
         let mut random = || {
@@ -242,13 +242,13 @@ proptest! {
         prop_assert!(filler >= untouched, "only the matrix is written");
     }
 
-    /// Each lane gets two neighbours of a row, or of a column; what is stored again is the same.
+    /// Each lane loads two neighbours of a row or column, and stores them back unchanged.
     #[test]
     fn rows_of_shared_memory(matrices in prop::sample::select(vec![1u32, 2, 4]), transposed: bool, seed: u16) {
         let memory: Vec<u16> = (0..32 * 16).map(|n: u16| n.wrapping_mul(40503).wrapping_add(seed)).collect();
         let rows = Rows { matrices, transposed };
         let mut warp = Warp::new();
-        // Rows lie apart and backwards.
+        // Rows are in reverse order, with gaps.
         let row = |lane: usize| 16 * (31 - lane);
         for lane in 0..32 {
             warp.addresses[lane] = &raw const memory[row(lane)] as u64;
@@ -278,14 +278,14 @@ proptest! {
     }
 }
 
-/// Position of the number `i` of a lane, as the PTX manual writes it: from the group, the thread in the group, and `i`.
+/// Position of number `i` of a lane as the PTX manual states it, from the group, the thread in the group, and `i`.
 type Written = fn(u32, u32, u32) -> (u32, u32);
 
-/// A shape, a part of its products, the numbers that a lane has of it, and where they lie.
+/// A shape, a part of its products, the numbers of it per lane, and their positions.
 type Case = ((u32, u32, u32), Part, Element, u32, Written);
 
 #[test]
-fn fragments_lie_where_the_manual_says() {
+fn fragments_have_the_layout_of_the_manual() {
     use Element::*;
     let cases: &[Case] = &[
         ((16, 8, 8), Part::A, F16, 4, |g, t, i| {
@@ -350,10 +350,10 @@ fn fragments_lie_where_the_manual_says() {
         for lane in 0..32 {
             for i in 0..numbers {
                 let (row, column) = layout.position(lane, i / layout.numbers);
-                let behind = i % layout.numbers;
+                let next = i % layout.numbers;
                 let position = match layout.follow_in_row() {
-                    true => (row, column + behind),
-                    false => (row + behind, column),
+                    true => (row, column + next),
+                    false => (row + next, column),
                 };
                 let expected = written(lane / 4, lane % 4, i);
                 assert_eq!(
@@ -366,7 +366,7 @@ fn fragments_lie_where_the_manual_says() {
 }
 
 #[test]
-fn numbers_that_are_none_are_the_usual_ones() {
+fn results_without_a_number_are_canonical_nans() {
     let shape = Shape { m: 16, n: 8, k: 16 };
     let mut product = Product {
         shape,

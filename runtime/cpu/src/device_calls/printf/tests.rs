@@ -32,7 +32,7 @@ impl Packer {
                 .cast::<u8>()
                 .copy_from(self.0.as_ptr(), self.0.len())
         };
-        // SAFETY: the tests pack what their formats ask for.
+        // SAFETY: the tests pack the arguments of their formats.
         let mut packed = unsafe { Packed::new(words.as_ptr().cast()) };
         let (text, conversions) = super::format(text.as_bytes(), &mut packed);
         (String::from_utf8(text).unwrap(), conversions)
@@ -40,7 +40,7 @@ impl Packer {
 }
 
 #[test]
-fn conversions_of_every_kind() {
+fn every_conversion_is_formatted() {
     let pack = Packer::default;
     assert_eq!(
         pack().format("plain %% text\n"),
@@ -97,16 +97,16 @@ fn conversions_of_every_kind() {
 }
 
 #[test]
-fn strings_end_with_the_page_that_can_be_read() {
+fn strings_end_at_the_last_readable_page() {
     let long = CString::new(vec![b'x'; 10_000]).unwrap();
     assert_eq!(device_string(long.as_ptr() as u64).len(), 10_000);
 }
 
 proptest! {
     #[test]
-    fn any_format_string_is_survived(text in "[ -~]{0,30}") {
+    fn no_format_string_crashes(text in "[ -~]{0,30}") {
         let words = [0u64; 32];
-        // SAFETY: 30 characters ask for at most 30 arguments, and zeroes are valid for all of them.
+        // SAFETY: 30 characters need at most 30 arguments, and zeroes are valid for all of them.
         let mut packed = unsafe { Packed::new(words.as_ptr().cast()) };
         prop_assume!(!text.contains('n'));
         super::format(text.as_bytes(), &mut packed);

@@ -10,12 +10,12 @@ fn parameter(bytes: u32) -> Parameter {
 }
 
 #[test]
-fn values_are_kept() {
+fn arguments_are_copied() {
     let (mut a, mut b) = ([1u64, 2, 3], 4u8);
     let from = [(&raw const a).cast(), (&raw const b).cast::<c_void>()];
     let owned = OwnedArguments::new(&[parameter(24), parameter(1)], |index| from[index]);
     (a, b) = ([0; 3], 0);
-    // SAFETY: two places, with as many bytes as the values have.
+    // SAFETY: both pointers lead to values of the parameters' sizes.
     let (first, second) = unsafe {
         let places = owned.pointers();
         (

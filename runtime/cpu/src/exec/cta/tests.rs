@@ -38,7 +38,7 @@ fn exited_threads_count_as_arrived() {
 }
 
 #[test]
-fn counted_barriers_and_arrivals_without_waiting() {
+fn a_counted_barrier_accepts_arrivals_without_waiting() {
     let mut cta = cta(64);
     assert!(cta.arrive(5, 1, 2, false, false), "arriving does not wait");
     assert!(cta.arrive(6, 1, 2, false, true), "and counts");
@@ -56,9 +56,9 @@ fn lanes_exchange_values() {
     let mut cta = cta(40);
     let mut places = [[9u64; 32]; 3];
     let [first, second, third] = &mut places;
-    assert!(!cta.gather(32, 0b111, What::Values, 10, first));
-    assert!(!cta.gather(33, 0b111, What::Values, 11, second));
-    assert!(cta.gather(34, 0b111, What::Values, 12, third));
+    assert!(!cta.gather(32, 0b111, Purpose::Values, 10, first));
+    assert!(!cta.gather(33, 0b111, Purpose::Values, 11, second));
+    assert!(cta.gather(34, 0b111, Purpose::Values, 12, third));
     assert_eq!(cta.answer(32), 0b111);
     for place in places {
         assert_eq!(place[..4], [10, 11, 12, 0]);
@@ -69,40 +69,40 @@ fn lanes_exchange_values() {
 fn a_gather_does_not_wait_for_exited_or_missing_lanes() {
     let mut cta = cta(34);
     let mut place = [0u64; 32];
-    assert!(!cta.gather(32, u32::MAX, What::Values, 5, &mut place));
+    assert!(!cta.gather(32, u32::MAX, Purpose::Values, 5, &mut place));
     cta.exit(33);
     assert_eq!((cta.state(32), cta.answer(32)), (State::Ready, 1));
     assert_eq!(place[..2], [5, 0]);
     assert!(
-        cta.gather(0, 0b10, What::Values, 7, &mut place),
+        cta.gather(0, 0b10, Purpose::Values, 7, &mut place),
         "a lane outside of its mask is alone"
     );
     assert_eq!(place[0], 7);
 }
 
 #[test]
-fn lanes_with_another_purpose_do_not_meet() {
+fn lanes_with_different_purposes_do_not_exchange() {
     let mut cta = cta(2);
     let mut place = [0; 32];
-    assert!(!cta.gather(0, 0b11, What::Values, 5, &mut place));
-    assert!(!cta.gather(1, 0b11, What::Matrices, 7, &mut [0; 32]));
+    assert!(!cta.gather(0, 0b11, Purpose::Values, 5, &mut place));
+    assert!(!cta.gather(1, 0b11, Purpose::Matrices, 7, &mut [0; 32]));
     assert_eq!(place, [0; 32]);
 }
 
 #[test]
-fn the_active_mask_is_that_of_one_place() {
+fn the_active_mask_covers_one_site() {
     let mut cta = cta(4);
-    cta.ask_active_mask(0, 100);
-    cta.ask_active_mask(1, 200);
-    cta.ask_active_mask(2, 100);
-    assert!(cta.answer_active_mask(0));
+    cta.wait_for_active_mask(0, 100);
+    cta.wait_for_active_mask(1, 200);
+    cta.wait_for_active_mask(2, 100);
+    assert!(cta.release_active_mask(0));
     assert_eq!(
         (cta.answer(0), cta.answer(2), cta.state(1)),
         (0b101, 0b101, State::ActiveMask(200))
     );
-    assert!(cta.answer_active_mask(0));
+    assert!(cta.release_active_mask(0));
     assert_eq!(cta.answer(1), 0b10);
-    assert!(!cta.answer_active_mask(0));
+    assert!(!cta.release_active_mask(0));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_deadlock_is_described() {
     cta.arrive(0, 0, 0, false, true);
     cta.arrive(1, 0, 0, false, true);
     cta.arrive(2, 3, 0, false, true);
-    cta.gather(3, 0xf, What::Values, 0, &mut [0; 32]);
+    cta.gather(3, 0xf, Purpose::Values, 0, &mut [0; 32]);
     assert_eq!(
         cta.describe_deadlock(),
         "threads 0-1 wait at barrier 0 (2 of 4 arrived), thread 2 waits at barrier 3 (1 of 4 arrived), \

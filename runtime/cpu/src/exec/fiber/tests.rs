@@ -4,7 +4,7 @@ use super::*;
 use corosensei::CoroutineResult;
 
 #[test]
-fn stacks_are_used_again() {
+fn stacks_are_reused() {
     let mut pool = StackPool::new(0);
     for round in 0..3 {
         let mut fiber = Fiber::with_stack(pool.take().unwrap(), move |yielder, ()| {
@@ -28,9 +28,9 @@ fn stacks_are_used_again() {
 }
 
 #[test]
-fn stacks_of_a_slab_lie_apart() {
+fn stacks_of_a_slab_do_not_overlap() {
     let mut pool = StackPool::new(0);
-    pool.set_slab(3);
+    pool.slab = 3;
     let stacks = [(); 3].map(|()| pool.take().unwrap());
     let mut ends = stacks.each_ref().map(|stack| stack.ends);
     ends.sort_unstable();
@@ -42,7 +42,7 @@ fn stacks_of_a_slab_lie_apart() {
 }
 
 #[test]
-fn many_threads_need_fewer_workers() {
+fn many_threads_limit_the_workers() {
     assert_eq!(workers_for(128, 32, 65530), 128);
     assert_eq!(workers_for(128, 1024, 65530), 7);
     assert_eq!(workers_for(2, 1024, 65530), 2);

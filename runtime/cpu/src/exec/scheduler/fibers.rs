@@ -1,4 +1,4 @@
-//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state tells which of them can run.
+//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state says which of them can run.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -6,16 +6,16 @@ use crate::exec::cta::State;
 use crate::exec::fiber::{End, FiberYielder, Pause};
 use crate::exec::job::{Failure, Job};
 use crate::exec::worker::{Place, Worker};
-use crate::record::logs::{CtaLogs, Room};
+use crate::record::logs::CtaLogs;
 use corosensei::CoroutineResult;
 use std::ptr::null;
 use superstep_abi::cpu::WARP_LANES;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// It exited, or waits by its state.
+    /// The thread exited, or waits as its state says.
     Over,
-    /// It polls again after other warps.
+    /// The thread polls again after other warps have run.
     Yielded,
 }
 
@@ -46,8 +46,8 @@ impl Scheduler {
             let (mut any_ran, mut any_went_on) = (false, false);
             for warp in 0..threads.div_ceil(WARP_LANES) {
                 let lanes = warp * WARP_LANES..threads.min((warp + 1) * WARP_LANES);
-                // A warp runs until its lanes wait for other warps or have exchanged values. On a GPU warps run concurrently: one that runs
-                // on to the CTA's next barrier would store what slower ones still have to load, in programs that lack a barrier there.
+                // A warp runs until its lanes wait for other warps or have exchanged values. On a GPU, warps run concurrently: in programs
+                // that lack a barrier, a warp that ran on to the CTA's next one would overwrite values that slower warps still have to load.
                 loop {
                     let mut ran = false;
                     for thread in lanes.clone() {
@@ -58,7 +58,7 @@ impl Scheduler {
                         }
                     }
                     let mut state = self.worker.cta.borrow_mut();
-                    if state.take_exchanged() || !ran && !state.answer_active_mask(warp) {
+                    if state.take_exchanged() || !ran && !state.release_active_mask(warp) {
                         break;
                     }
                 }
@@ -79,7 +79,7 @@ impl Scheduler {
                 let [x, y, z] = job.cta_coordinates(cta);
                 let (kernel, waits) = (&job.kernel.display_name, state.describe_deadlock());
                 let text = format!(
-                    "kernel {kernel}, CTA ({x},{y},{z}): its threads wait for each other for ever: {waits}"
+                    "kernel {kernel}, CTA ({x},{y},{z}): its threads wait for each other forever: {waits}"
                 );
                 return Err(Failure {
                     error: CudaError::LAUNCH_FAILURE,
@@ -119,10 +119,7 @@ impl Scheduler {
             }
             match result {
                 CoroutineResult::Yield(Pause::LogFull) => {
-                    if self
-                        .traced_logs(job)
-                        .is_some_and(|logs| logs.grow(index) == Room::MergeWarp)
-                    {
+                    if self.traced_logs(job).is_some_and(|logs| !logs.grow(index)) {
                         self.merge_fibers(job, cta, thread / WARP_LANES);
                     }
                     continue;

@@ -1,5 +1,5 @@
-//! Kernels whose threads run in loops that the instrumenter made, from one barrier to the next, or to the end. One fiber
-//! serves a worker for the whole launch, so that a fault can be caught.
+//! Kernels whose threads run in loops that the instrumenter generated, from one barrier to the next, or to the end. A worker
+//! uses one fiber for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -13,23 +13,19 @@ use superstep_trace::Recorded;
 
 impl Scheduler {
     pub(super) fn run_loops(&mut self, job: &Job) -> Outcome {
-        let mut fiber = Some(self.new_fiber(job, run_for_ever)?);
+        let mut fiber = Some(self.new_fiber(job, run_forever)?);
         let outcome = self.run_loops_on(job, &mut fiber);
         self.drop_fiber(&mut fiber);
         outcome
     }
 
     fn run_loops_on(&mut self, job: &Job, fiber: &mut Option<Fiber>) -> Outcome {
+        if job.active.recorded != Recorded::All {
+            return self.for_each_cta(job, |this, cta| this.run_range(job, cta, cta + 1, fiber));
+        }
         while let Some(ctas) = job.take_ctas() {
-            if job.active.recorded == Recorded::All {
-                self.enter_cta(job, ctas.start);
-                self.run_range(job, ctas.start, ctas.end, fiber)?;
-                continue;
-            }
-            for cta in ctas {
-                self.enter_cta(job, cta);
-                self.run_range(job, cta, cta + 1, fiber)?;
-            }
+            self.enter_cta(job, ctas.start);
+            self.run_range(job, ctas.start, ctas.end, fiber)?;
         }
         Ok(())
     }
@@ -76,17 +72,17 @@ impl Scheduler {
     }
 }
 
-fn run_for_ever(worker: &'static Worker, yielder: &FiberYielder) {
+fn run_forever(worker: &'static Worker, yielder: &FiberYielder) {
     loop {
         worker.run_ctas();
         yielder.suspend(Pause::Yielded);
     }
 }
 
-/// How the threads of a CTA continue.
+/// Where the threads of a CTA continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// All in the same region, or all have ended.
+    /// All in this region, or nowhere ([`EXIT`]).
     Together(u32),
     Apart,
 }
@@ -96,16 +92,12 @@ struct Meeting {
     any: u32,
 }
 
-impl Default for Meeting {
-    fn default() -> Self {
-        Meeting {
-            all: u32::MAX,
-            any: 0,
-        }
-    }
-}
-
 impl Meeting {
+    const EMPTY: Meeting = Meeting {
+        all: u32::MAX,
+        any: 0,
+    };
+
     /// Adds threads that continue in region `next`, or apart ([`DIVERGED`]).
     fn add(&mut self, next: u32) {
         (self.all, self.any) = match next {
@@ -197,7 +189,7 @@ impl CtaLoop<'_> {
         next
     }
 
-    /// Runs the CTA's threads in order, in as few ranges as possible or a range for each warp.
+    /// Runs the CTA's threads in order, in as few ranges as possible or in one range per warp.
     fn ranges(&self, mut run: impl FnMut(u32, u32)) {
         let first = self.first_warp.get();
         if !self.by_warp {
@@ -217,7 +209,7 @@ impl CtaLoop<'_> {
     }
 
     fn run_together(&self, region: u32) -> Next {
-        let mut meeting = Meeting::default();
+        let mut meeting = Meeting::EMPTY;
         if self.by_warp {
             self.ranges(|first, last| {
                 let next = self.call(region, first, last);
@@ -234,9 +226,9 @@ impl CtaLoop<'_> {
         meeting.next()
     }
 
-    /// Each thread runs its own region, to its next barrier.
+    /// Runs each thread in its own region, to its next barrier.
     fn run_apart(&self) -> Next {
-        let (mut meeting, mut last_warp) = (Meeting::default(), 0);
+        let (mut meeting, mut last_warp) = (Meeting::EMPTY, 0);
         self.ranges(|first, end| {
             let mut thread = first;
             while thread < end {
@@ -257,13 +249,13 @@ impl CtaLoop<'_> {
         meeting.next()
     }
 
-    /// The region in which a thread continues.
+    /// Returns the region in which a thread continues.
     fn next(&self, thread: u32) -> u32 {
-        // SAFETY: threads part only in kernels with a frame, which begins with a number for each thread.
+        // SAFETY: threads diverge only in kernels with a frame, which begins with a number for each thread.
         unsafe { self.frame.cast::<u32>().add(thread as usize).read() }
     }
 
-    /// Notes the region in which threads continue, unless the step function did.
+    /// Stores the region in which threads continue, unless the step function did.
     fn note(&self, first: u32, last: u32, next: u32) {
         if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
             for thread in first..last {

@@ -21,11 +21,11 @@ use superstep_abi::cpu::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
 use superstep_abi::variable::CPU_THREADS;
 use superstep_trace::{Probe, Recorded};
 
-/// Most sites of a module; the counters of module *m* start at *m* times this.
+/// Maximum sites of a module; the counters of module *m* start at *m* times this.
 const SITES_PER_MODULE: usize = 1 << 16;
 /// Ratio of a function's frame on the CPU to that on a GPU, which keeps more in registers.
 const CPU_FRAME_RATIO: usize = 4;
-/// Memory for the logs of unrecorded CTAs, which stays in the first-level cache.
+/// Size of the logs of unrecorded CTAs, which fit into the first-level cache.
 const DISCARD_BYTES: usize = 4096;
 
 pub struct Scheduler {
@@ -34,7 +34,7 @@ pub struct Scheduler {
     sink: Sink,
     logs: Option<CtaLogs>,
     shared: Option<Mapping>,
-    /// The counters, and as many again for unrecorded CTAs.
+    /// Counters for recorded CTAs, followed by as many for unrecorded ones.
     counters: Option<Mapping>,
     discard: Option<Mapping>,
     frame: Option<Mapping>,
@@ -82,22 +82,28 @@ impl Scheduler {
         match self.worker.mode.get() {
             Mode::Plain => self.run_plain(job),
             Mode::Loops(_) => self.run_loops(job),
-            Mode::Fibers => {
-                while let Some(ctas) = job.take_ctas() {
-                    for cta in ctas {
-                        if job.is_stopped() {
-                            return Ok(());
-                        }
-                        self.enter_cta(job, cta);
-                        self.run_fibers(job, cta)?;
-                    }
-                }
-                Ok(())
-            }
+            Mode::Fibers => self.for_each_cta(job, |this, cta| this.run_fibers(job, cta)),
         }
     }
 
-    /// Prepares what is the same for all CTAs of a launch.
+    fn for_each_cta(
+        &mut self,
+        job: &Job,
+        mut run: impl FnMut(&mut Self, u64) -> Outcome,
+    ) -> Outcome {
+        while let Some(ctas) = job.take_ctas() {
+            for cta in ctas {
+                if job.is_stopped() {
+                    return Ok(());
+                }
+                self.enter_cta(job, cta);
+                run(self, cta)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares the state that all CTAs of a launch share.
     fn prepare(&mut self, job: &Job) -> Outcome {
         let mode = job.kernel.mode(job.threads());
         self.worker.mode.set(mode);
@@ -120,7 +126,7 @@ impl Scheduler {
         self.stacks
             .set_least_bytes(limit.saturating_mul(CPU_FRAME_RATIO));
         if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
-            self.stacks.set_slab(pool::slab_for(job));
+            self.stacks.slab = pool::slab_for(job);
         }
         let shared_bytes = job.active.launch.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
@@ -224,7 +230,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether the current CTA's logs are kept.
+    /// Returns whether the current CTA's logs are kept.
     fn is_logging(&self, job: &Job) -> bool {
         job.is_traced() && self.worker.discard.get().is_none()
     }
@@ -241,7 +247,7 @@ impl Scheduler {
         }
     }
 
-    /// Merges in the middle of a warp, whose current thread continues.
+    /// Merges the log in the middle of a warp, whose current thread continues.
     fn merge_full_warp(&mut self, job: &Job) {
         self.merge_warp(job);
         let lane = (self.worker.thread() % WARP_LANES) as usize;
@@ -263,7 +269,7 @@ impl Scheduler {
     fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
         reset_floating_point();
         self.worker.place.set(Place::Runtime);
-        // A defined probe does not log accesses of the table.
+        // A defined probe does not log the site table's accesses.
         let is_access = |job: &Job| !job.probe_logs;
         let last_access = last_access.filter(|_| self.worker.job().is_some_and(is_access));
         match self.worker.signal.take() {
@@ -289,7 +295,7 @@ impl Scheduler {
     }
 }
 
-/// The memory in `slot`, replaced if it is too small.
+/// Returns the memory in `slot`, which is replaced if it is too small.
 fn room<'a>(
     job: &Job,
     slot: &'a mut Option<Mapping>,

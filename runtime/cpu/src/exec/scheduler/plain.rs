@@ -11,30 +11,22 @@ use superstep_abi::cpu::WARP_LANES;
 impl Scheduler {
     pub(super) fn run_plain(&mut self, job: &Job) -> Outcome {
         let mut fiber = None;
-        let outcome = self.run_plain_ctas(job, &mut fiber);
+        let outcome = self.for_each_cta(job, |this, _| this.run_plain_cta(job, &mut fiber));
         self.drop_fiber(&mut fiber);
         outcome
     }
 
-    fn run_plain_ctas(&mut self, job: &Job, fiber: &mut Option<Fiber>) -> Outcome {
+    fn run_plain_cta(&mut self, job: &Job, fiber: &mut Option<Fiber>) -> Outcome {
         let threads = job.threads();
-        while let Some(ctas) = job.take_ctas() {
-            for cta in ctas {
-                if job.is_stopped() {
-                    return Ok(());
-                }
-                self.enter_cta(job, cta);
-                for warp in 0..threads.div_ceil(WARP_LANES) {
-                    self.worker.warp.set(warp);
-                    let (first, last) = (warp * WARP_LANES, (warp + 1) * WARP_LANES);
-                    self.worker.next_thread.set(first);
-                    self.worker.end_thread.set(threads.min(last));
-                    self.worker.open_warp_log(None);
-                    let outcome = self.run_plain_warp(job, fiber);
-                    self.merge_warp(job);
-                    outcome?;
-                }
-            }
+        for warp in 0..threads.div_ceil(WARP_LANES) {
+            self.worker.warp.set(warp);
+            let (first, last) = (warp * WARP_LANES, (warp + 1) * WARP_LANES);
+            self.worker.next_thread.set(first);
+            self.worker.end_thread.set(threads.min(last));
+            self.worker.open_warp_log(None);
+            let outcome = self.run_plain_warp(job, fiber);
+            self.merge_warp(job);
+            outcome?;
         }
         Ok(())
     }

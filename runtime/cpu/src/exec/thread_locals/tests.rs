@@ -8,7 +8,7 @@ thread_local! {
 }
 
 #[test]
-fn finds_the_block_of_a_thread_local_variable() {
+fn block_of_a_thread_local_variable_is_found() {
     let address = VARIABLE.with(|variable| variable.as_ptr() as u64);
     let (first, last) = around(address);
     assert!((first..last).contains(&address));

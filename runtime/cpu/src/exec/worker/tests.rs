@@ -10,6 +10,6 @@ fn threads_are_numbered_x_first() {
 }
 
 #[test]
-fn host_threads_are_no_workers() {
+fn host_threads_are_not_workers() {
     assert!(current().is_none());
 }

@@ -14,7 +14,7 @@ fn copies_stay_inside_allocations() {
     assert_eq!(copy(device, from, 100, 1), Ok(()));
     assert_eq!(copy(device, from, 101, 1), invalid);
     assert_eq!(copy(device + 99, from, 1, 4), Ok(()));
-    assert_eq!(copy(from, from, 4, 1), invalid, "no device memory");
+    assert_eq!(copy(from, from, 4, 1), invalid, "not device memory");
     let no_direction = Err(CudaError::INVALID_MEMCPY_DIRECTION);
     assert_eq!(copy(device, from, 4, 9), no_direction);
     assert_eq!(copy(0, from, 4, 1), invalid);

@@ -35,12 +35,12 @@ fn a_box_is_copied() {
         [&bytes[0..3], &bytes[16..19], &bytes[64..67], &bytes[80..83]],
         [[5, 6, 0], [9, 10, 0], [17, 18, 0], [21, 22, 0]]
     );
-    // The destination has four slices: the source is not read for the first of them either.
+    // The destination has four slices. The copy must not start with the first.
     copy.extent.depth = 5;
     assert_eq!(
         copy_3d("test", &copy, std::ptr::null_mut()),
         Err(CudaError::INVALID_VALUE),
         "out of bounds"
     );
-    assert_eq!(bytes[128..], [0; 128], "nothing of it was copied");
+    assert_eq!(bytes[128..], [0; 128], "nothing was copied");
 }

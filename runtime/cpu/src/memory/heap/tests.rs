@@ -21,7 +21,7 @@ fn allocations_are_aligned_and_end_at_a_page() {
 }
 
 #[test]
-fn addresses_outside_are_described() {
+fn addresses_outside_of_blocks_are_described() {
     let mut heap = Heap::default();
     assert_eq!(heap.locate(5), None);
     let address = heap.allocate(100, AllocationKind::Device).unwrap();
@@ -30,17 +30,17 @@ fn addresses_outside_are_described() {
         assert_eq!(location.block, (address, 100));
         location.relation
     };
-    assert_eq!(located(&heap, address + 104), Relation::Behind(4));
+    assert_eq!(located(&heap, address + 104), Relation::After(4));
     assert_eq!(located(&heap, address - 8), Relation::Before(8));
     assert_eq!(located(&heap, address + 99), Relation::Inside);
-    assert!(heap.is_behind(address + 100) && !heap.is_behind(address + 99));
-    assert!(heap.open_behind(address + 5000) && !heap.open_behind(address + (2 << 20)));
-    // SAFETY: the pages behind the block were just opened.
+    assert!(heap.is_in_tail(address + 100) && !heap.is_in_tail(address + 99));
+    assert!(heap.open_tail(address + 5000) && !heap.open_tail(address + (2 << 20)));
+    // SAFETY: the pages past the end of the block were just opened.
     unsafe { ((address + 5000) as *mut u8).write(1) };
     assert!(heap.free(address));
     assert!(!heap.free(address));
     assert_eq!(located(&heap, address + 3), Relation::Freed);
-    assert_eq!(heap.live_bytes(), 0);
+    assert_eq!(heap.live_bytes, 0);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn host_memory_is_registered_once() {
 }
 
 #[test]
-fn the_quarantine_does_not_grow_for_ever() {
+fn the_quarantine_is_bounded() {
     let mut heap = Heap::default();
     for _ in 0..QUARANTINE_COUNT + 10 {
         let address = heap.allocate(10, AllocationKind::Device).unwrap();

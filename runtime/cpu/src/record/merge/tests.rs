@@ -36,7 +36,7 @@ fn split(groups: &[AccessGroup]) -> Vec<Vec<LogEntry>> {
 }
 
 #[test]
-fn both_sides_of_a_branch_meet_again() {
+fn lanes_reconverge_after_a_branch() {
     // if (lane < 2) site 1; else site 2; then site 3 together
     let log = |lane: u64| {
         let branch = if lane < 2 { 1 } else { 2 };
@@ -55,7 +55,7 @@ fn both_sides_of_a_branch_meet_again() {
 }
 
 #[test]
-fn widths_of_one_site_make_groups_of_their_own() {
+fn each_width_of_a_site_has_its_own_group() {
     let groups = merge(&[
         vec![LogEntry::new(5, 16, 1)],
         vec![LogEntry::new(5, 4, 2)],
@@ -69,9 +69,9 @@ fn widths_of_one_site_make_groups_of_their_own() {
 }
 
 proptest! {
-    /// Nothing is lost, nothing is invented, and each thread's order is kept, whatever the threads do.
+    /// Groups contain each thread's accesses in order, and no others.
     #[test]
-    fn every_threads_order_is_kept(
+    fn each_threads_accesses_are_kept_in_order(
         logs in prop::collection::vec(prop::collection::vec((0u32..6, prop::sample::select(vec![4u32, 8]), any::<u64>()), 0..20), 0..=LANES)
     ) {
         let logs: Vec<Vec<LogEntry>> = logs
@@ -85,9 +85,9 @@ proptest! {
         prop_assert_eq!(split(&groups), expected);
     }
 
-    /// When all lanes do the same, the groups are those of 32 lanes in lockstep.
+    /// Lanes that do the same form the groups of lockstep execution.
     #[test]
-    fn uniform_code_gives_lockstep(sites in prop::collection::vec(0u32..50, 0..60), lanes in 1..=LANES) {
+    fn uniform_code_is_grouped_in_lockstep(sites in prop::collection::vec(0u32..50, 0..60), lanes in 1..=LANES) {
         let logs: Vec<Vec<LogEntry>> = (0..lanes)
             .map(|lane| {
                 sites.iter().enumerate().map(|(i, &site)| LogEntry::new(site, 4, (i * 1000 + lane) as u64)).collect()
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// Structured code: lanes run a loop for different numbers of turns with a branch inside; groups equal a lockstep execution.
+    /// Lanes run a loop with a branch for different numbers of iterations; groups equal those of lockstep execution.
     #[test]
     fn structured_control_flow_groups_as_the_hardware_does(turns in prop::collection::vec(0u64..6, LANES), branch in any::<u32>()) {
         let logs: Vec<Vec<LogEntry>> = turns

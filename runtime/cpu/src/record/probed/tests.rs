@@ -4,7 +4,7 @@ use super::*;
 use std::mem::{offset_of, size_of};
 
 #[test]
-fn lines_are_counted_once() {
+fn each_line_is_counted_once() {
     assert_eq!(unique_lines(&[0, 4, 31, 32, 5, 33]), 2);
     let scattered: Vec<u64> = (0..32).map(|lane| lane * 64).collect();
     assert_eq!(unique_lines(&scattered), 32);

@@ -5,7 +5,7 @@ use crate::record::merge;
 use proptest::prelude::*;
 use superstep_trace::AccessGroup;
 
-/// Sites 0 to 14 in runs of 1, 3, 1, 8 and 2 places: by site, how many follow.
+/// Number of sites that follow each of sites 0 to 14 in its run, for runs of 1, 3, 1, 8 and 2 points.
 const FOLLOWERS: [usize; 15] = [0, 2, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const HEADS: [u32; 5] = [0, 1, 4, 5, 13];
 
@@ -13,7 +13,7 @@ fn words_of(site: u32) -> usize {
     (2 + FOLLOWERS[site as usize]).next_multiple_of(2)
 }
 
-/// Log of a lane that comes to these runs.
+/// Returns the log of a lane that passes these runs.
 fn log(heads: &[u32], seed: u64) -> Vec<LogEntry> {
     let mut words = Vec::new();
     for &head in heads {
@@ -30,7 +30,7 @@ fn log(heads: &[u32], seed: u64) -> Vec<LogEntry> {
         .collect()
 }
 
-/// The same with an entry for each place.
+/// Converts a log to one entry per point.
 fn place_by_place(log: &[LogEntry]) -> Vec<LogEntry> {
     let (mut rest, mut entries) = (LogEntry::words(log), Vec::new());
     while let Some(&head) = rest.first() {
@@ -50,9 +50,9 @@ fn slices(logs: &[Vec<LogEntry>]) -> [&[LogEntry]; LANES] {
 }
 
 proptest! {
-    /// Site, lanes and payloads of every group are those of logs with an entry for each place, in the same order.
+    /// Site, lanes and payloads of every group are those of logs with one entry per point, in the same order.
     #[test]
-    fn runs_are_grouped_as_their_places_are(
+    fn runs_are_grouped_like_their_points(
         heads in prop::collection::vec(prop::collection::vec(prop::sample::select(&HEADS[..]), 0..20), 0..=LANES),
         seed in 1u64..,
     ) {
@@ -72,9 +72,9 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// Whatever the processor has.
+    /// With every instruction set of the processor.
     #[test]
-    fn bits_are_those_of_all_rows_and_of_any(
+    fn bits_combine_all_rows(
         pairs in 1..=MOST_WORDS / 2,
         lanes in 1..=LANES,
         seed in any::<u64>(),
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_log_that_ends_within_an_entry_is_read_to_its_end() {
+fn a_truncated_entry_is_read_to_its_end() {
     let whole = log(&[5], 3);
     let logs = [whole[..3].to_vec()];
     let mut lengths = Vec::new();

@@ -4,7 +4,7 @@ use super::*;
 use std::ptr::null_mut;
 
 #[test]
-fn time_passes_between_events() {
+fn elapsed_time_between_events_is_measured() {
     let (mut start, mut end) = (null_mut(), null_mut());
     create(&mut start, 0).unwrap();
     create(&mut end, 0).unwrap();

@@ -1,9 +1,9 @@
-//! Captures of streams, whose work becomes nodes of a graph.
+//! Captures of streams, which turn the streams' work into nodes of a graph.
 
 use super::{GRAPHS, Work, add, graph, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch::Asked;
+use crate::exec::launch::LaunchRequest;
 use crate::registry;
 use crate::streams::{Named, named};
 use parking_lot::Mutex;
@@ -30,19 +30,19 @@ pub struct Capture {
 }
 
 static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
-/// Their number, which is mostly 0, without a lock.
+/// Number of captures, to be read without the lock; usually 0.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     static MODE: Cell<c_int> = const { Cell::new(0) };
     /// The last tail returned to the program, which reads it through a pointer. Never dropped, since
-    /// destructors of the program's variables may call.
+    /// destructors of the program's variables may make CUDA calls.
     static TAIL: RefCell<ManuallyDrop<Vec<usize>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// A capture at an event: its number, graph and tail.
+/// State of a capture at an event: its number, graph and tail.
 pub type Captured = (u64, usize, Vec<usize>);
 
 fn of(stream: *mut c_void) -> Option<Capture> {
@@ -72,51 +72,48 @@ pub(super) fn append(
     let Some(capture) = of(stream) else {
         return Ok(false);
     };
-    let node = add(capture.graph, &capture.tail, work()?, 0)?;
+    let node = add(capture.graph, &capture.tail, work()?)?;
     if let Some(capture) = CAPTURES.lock().get_mut(&named(stream)) {
         capture.tail = vec![node];
     }
     Ok(true)
 }
 
-/// Makes `call` now, or as a node of the graph into which `stream` is captured.
+/// Runs `call` now, or adds it as a node to the graph into which `stream` is captured.
 pub fn submit(
     stream: *mut c_void,
     kind: Kind,
     call: impl Fn(*mut c_void) -> CudaResult + 'static,
 ) -> CudaResult {
-    if COUNT.load(Ordering::Acquire) == 0 {
+    if !stream_is_capturing(stream) {
         return call(stream);
     }
-    let Some(_) = of(stream) else {
-        return call(stream);
-    };
     append(stream, || Ok(Work::Call(kind, Arc::new(call)))).map(drop)
 }
 
 /// Adds a launch to the capture of `stream`; `false` if there is none.
-pub fn launched(
-    asked: Asked,
+pub fn add_launch(
+    request: LaunchRequest,
     arguments: *mut *mut c_void,
     stream: *mut c_void,
 ) -> Result<bool, CudaError> {
     append(stream, || {
-        let kernel = registry::kernel(asked.function as *const c_void)?;
+        let kernel = registry::kernel(request.function as *const c_void)?;
         let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
-        Ok(Work::Kernel(asked, arguments))
+        Ok(Work::Kernel(request, arguments))
     })
 }
 
-/// The capture of `stream`, for an event that is recorded there.
-pub fn at_event(stream: *mut c_void) -> Option<Captured> {
+/// Returns the capture of `stream`, for an event that is recorded there.
+pub fn capture_of(stream: *mut c_void) -> Option<Captured> {
     of(stream).map(|capture| (capture.id, capture.graph, capture.tail))
 }
 
-/// Adds `stream` to an event's capture; `false` if that has ended.
-pub fn join(stream: *mut c_void, (id, graph, tail): Captured) -> bool {
+/// Adds `stream` to an event's capture, unless that has ended.
+pub fn join(stream: *mut c_void, (id, graph, tail): Captured) {
     let mut captures = CAPTURES.lock();
     if !captures.values().any(|capture| capture.id == id) {
-        return false;
+        return;
     }
     let capture = captures.entry(named(stream)).or_insert_with(|| Capture {
         id,
@@ -130,7 +127,6 @@ pub fn join(stream: *mut c_void, (id, graph, tail): Captured) -> bool {
         }
     }
     COUNT.store(captures.len(), Ordering::Release);
-    true
 }
 
 fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
@@ -175,8 +171,8 @@ unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// Stores status, number, graph and tail of a capture, except at null places.
-fn answer(
+/// Stores status, number, graph and tail of a capture, except through null pointers.
+fn put_info(
     stream: *mut c_void,
     status: *mut c_int,
     id: *mut u64,
@@ -224,12 +220,12 @@ cuda! {
     }
 
     fn [cudaStreamBeginCaptureToGraph cudaStreamBeginCaptureToGraph_ptsz](
-        stream: *mut c_void, to: usize, behind: *const usize, _edges: *const c_void, count: usize, _mode: c_int
+        stream: *mut c_void, to: usize, after: *const usize, _edges: *const c_void, count: usize, _mode: c_int
     ) {
         check_sticky()?;
         graph(to)?;
         // SAFETY: the program passes this many handles.
-        begin(stream, to, &unsafe { list(behind, count) })
+        begin(stream, to, &unsafe { list(after, count) })
     }
 
     fn [cudaStreamEndCapture cudaStreamEndCapture_ptsz](stream: *mut c_void, graph: *mut usize) {
@@ -243,13 +239,13 @@ cuda! {
 
     fn [cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_ptsz](stream: *mut c_void, status: *mut c_int, id: *mut u64) {
         let null = std::ptr::null_mut();
-        answer(stream, status, id, null, std::ptr::null_mut(), null)
+        put_info(stream, status, id, null, std::ptr::null_mut(), null)
     }
 
     fn [cudaStreamGetCaptureInfo_v2 cudaStreamGetCaptureInfo_v2_ptsz](
         stream: *mut c_void, status: *mut c_int, id: *mut u64, graph: *mut usize, tail: *mut *const usize, count: *mut usize
     ) {
-        answer(stream, status, id, graph, tail, count)
+        put_info(stream, status, id, graph, tail, count)
     }
 
     fn [cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_ptsz](

@@ -5,13 +5,13 @@ use crate::errors::{CudaError, CudaResult, cuda, given, put};
 use std::ffi::{c_int, c_uint, c_void};
 use superstep_runtime_core::BadEdge;
 
-/// Writes handles, as many as there is room for, or their number if `places` is null.
-fn hand_out(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
+/// Writes as many handles as there is room for, or only their number if `places` is null.
+fn write_handles(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
     let room = *given(count)?;
     if !places.is_null() {
         for index in 0..room {
             let handle = handles.get(index).copied().unwrap_or(0);
-            // SAFETY: the program has room for this many.
+            // SAFETY: the program passes room for this many.
             unsafe { places.add(index).write(handle) };
         }
         if room < handles.len() {
@@ -45,45 +45,36 @@ fn change(
     Ok(())
 }
 
-fn destroy_node(handle: usize) -> CudaResult {
-    let removed = NODES.remove(handle as *const c_void)?;
-    graph(removed.graph)?.lock().remove(handle);
-    match *removed.work.lock() {
-        Work::Child(child) => destroy(child),
-        _ => Ok(()),
-    }
-}
-
 cuda! {
     fn [cudaGraphGetNodes](graph: usize, places: *mut usize, count: *mut usize) {
-        hand_out(&nodes(graph, |_, _| true)?, places, count)
+        write_handles(&nodes(graph, |_, _| true)?, places, count)
     }
 
     fn [cudaGraphGetRootNodes](graph: usize, places: *mut usize, count: *mut usize) {
         let is_root = |graph: &Graph, node| graph.edges().iter().all(|edge| edge.1 != node);
-        hand_out(&nodes(graph, is_root)?, places, count)
+        write_handles(&nodes(graph, is_root)?, places, count)
     }
 
     fn [cudaGraphGetEdges](of: usize, from: *mut usize, to: *mut usize, count: *mut usize) {
         let graph = graph(of)?;
-        let (before, behind): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
+        let (before, after): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
         if from.is_null() || to.is_null() {
             return put(count, before.len());
         }
         let room = *given(count)?;
-        hand_out(&before, from, count)?;
+        write_handles(&before, from, count)?;
         put(count, room)?;
-        hand_out(&behind, to, count)
+        write_handles(&after, to, count)
     }
 
     fn [cudaGraphNodeGetDependencies](of: usize, places: *mut usize, count: *mut usize) {
         let is_before = |graph: &Graph, node| graph.edges().contains(&(node, of));
-        hand_out(&nodes(node(of)?.graph, is_before)?, places, count)
+        write_handles(&nodes(node(of)?.graph, is_before)?, places, count)
     }
 
     fn [cudaGraphNodeGetDependentNodes](of: usize, places: *mut usize, count: *mut usize) {
-        let is_behind = |graph: &Graph, node| graph.edges().contains(&(of, node));
-        hand_out(&nodes(node(of)?.graph, is_behind)?, places, count)
+        let is_after = |graph: &Graph, node| graph.edges().contains(&(of, node));
+        write_handles(&nodes(node(of)?.graph, is_after)?, places, count)
     }
 
     fn [cudaGraphAddDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
@@ -95,7 +86,12 @@ cuda! {
     }
 
     fn [cudaGraphDestroyNode](node: usize) {
-        destroy_node(node)
+        let removed = NODES.remove(node as *const c_void)?;
+        graph(removed.graph)?.lock().remove(node);
+        match *removed.work.lock() {
+            Work::Child(child) => destroy(child),
+            _ => Ok(()),
+        }
     }
 
     fn [cudaGraphNodeGetType](of: usize, kind: *mut c_int) {

@@ -1,4 +1,4 @@
-//! Instances of graphs: what is launched, and changed between launches.
+//! Instances of graphs, which programs launch and change between launches.
 
 use super::{Work, graph, node};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
@@ -62,23 +62,20 @@ fn instantiate(place: *mut usize, of: usize, flags: u64) -> CudaResult {
     )
 }
 
-fn run(steps: &[Step], stream: *mut c_void) -> CudaResult {
-    let mut enabled = steps.iter().filter(|step| step.is_enabled);
-    enabled.try_for_each(|step| step.work.run(stream))
-}
-
 fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
     crate::streams::get(stream)?;
     let steps = instance(handle)?.lock().steps.clone();
-    // In a captured stream it becomes part of the new graph.
-    if super::stream_is_capturing(stream) {
-        for step in steps.into_iter().filter(|step| step.is_enabled) {
+    // In a captured stream, the instance becomes part of the new graph.
+    let is_capturing = super::stream_is_capturing(stream);
+    for step in steps.into_iter().filter(|step| step.is_enabled) {
+        if is_capturing {
             super::capture::append(stream, || Ok(step.work))?;
+        } else {
+            step.work.run(stream)?;
         }
-        return Ok(());
     }
-    run(&steps, stream)
+    Ok(())
 }
 
 fn step<T>(
@@ -103,7 +100,7 @@ pub(super) fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> 
     })
 }
 
-/// Gives the nodes of an instance the work of those of `from`, which must be a graph of the same form.
+/// Replaces the work of an instance's nodes by that of the nodes of `from`, a graph of the same shape.
 fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo) -> CudaResult {
     use cudaGraphExecUpdateResult::*;
     let instance = instance(handle)?;
@@ -131,7 +128,7 @@ fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo)
     Ok(())
 }
 
-/// There is nothing to upload, in whichever stream.
+/// Instantiates a graph. An upload has no effect, whatever its stream.
 fn instantiate_with(
     place: *mut usize,
     of: usize,
@@ -140,7 +137,7 @@ fn instantiate_with(
     if parameters.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the program passes a structure, of which only the flags are read.
+    // SAFETY: the program passes a structure; only its flags are read.
     instantiate(place, of, unsafe { (*parameters).flags })?;
     let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
     // SAFETY: the program passes a structure for the results.
@@ -176,7 +173,7 @@ cuda! {
         launch(handle, stream)
     }
 
-    /// `cudaGraphUpload`: without effect.
+    /// `cudaGraphUpload`: no effect.
     fn [cudaGraphUpload cudaGraphUpload_ptsz](handle: usize, stream: *mut c_void) {
         crate::streams::get(stream)?;
         instance(handle).map(drop)

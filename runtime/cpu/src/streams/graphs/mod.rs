@@ -1,7 +1,7 @@
 //! CUDA graphs: nodes hold the work of calls, which instances run.
 //!
-//! `capture` turns calls in a stream into nodes, `nodes` adds, reads and changes nodes, `edges` their dependencies, and `instances` runs
-//! them, one after the other, each after its dependencies and otherwise in the order of addition: the trace has launches in that order.
+//! `capture` turns calls in a stream into nodes, `nodes` adds, reads and changes nodes, `edges` their dependencies. `instances` runs nodes
+//! one after the other, each after its dependencies and otherwise in the order of addition, which is the order of launches in the trace.
 
 mod capture;
 mod edges;
@@ -9,11 +9,11 @@ mod instances;
 mod nodes;
 mod structures;
 
-pub use capture::{Captured, Kind, at_event, join, launched, refuse_if_capturing, submit};
+pub use capture::{Captured, Kind, add_launch, capture_of, join, refuse_if_capturing, submit};
 
 use crate::errors::{CudaError, CudaResult};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch::{self, Asked};
+use crate::exec::launch::{self, LaunchRequest};
 use crate::handles::Handles;
 use crate::memory::copies_3d::copy_3d;
 use crate::memory::memset;
@@ -25,12 +25,12 @@ use std::sync::Arc;
 use superstep_runtime_core::NodeGraph;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// A call in a graph, with the stream of the graph's launch.
+/// A call in a graph, which takes the stream of the graph's launch.
 type Deferred = Arc<dyn Fn(*mut c_void) -> CudaResult>;
 
 #[derive(Clone)]
 enum Work {
-    Kernel(Asked, Arc<OwnedArguments>),
+    Kernel(LaunchRequest, Arc<OwnedArguments>),
     Copy(Box<Copy3d>),
     Fill(cudaMemsetParams),
     Host(cudaHostNodeParams),
@@ -40,12 +40,12 @@ enum Work {
     Record(usize),
     Allocate(structures::Allocation),
     Free(u64),
-    /// A copy or memset in another form.
+    /// Any other copy or memset.
     Call(Kind, Deferred),
 }
 
-// SAFETY: numbers, and addresses that only the program and its CUDA calls dereference; functions hold nothing else, and any host thread may
-// call them.
+// SAFETY: it holds numbers, and addresses that only the program and its CUDA calls dereference. So do its functions, which any host thread
+// may call.
 unsafe impl Send for Work {}
 // SAFETY: nothing in it changes through a shared reference.
 unsafe impl Sync for Work {}
@@ -69,13 +69,15 @@ impl Work {
 
     fn run(&self, stream: *mut c_void) -> CudaResult {
         match self {
-            Work::Kernel(asked, arguments) => launch::launch(*asked, arguments.pointers(), stream),
+            Work::Kernel(request, arguments) => {
+                launch::launch(*request, arguments.pointers(), stream)
+            }
             Work::Copy(copy) => copy_3d("a copy of a graph", copy, stream),
             Work::Fill(fill) => memset::fill_elements(fill, stream),
             Work::Host(host) => structures::call(host),
             Work::Record(event) => crate::streams::events::record(*event as *mut c_void, stream),
             Work::Call(_, call) => call(stream),
-            // Memory of a graph is allocated from the start; events have happened.
+            // A graph's memory is allocated in advance, and events have happened.
             Work::Empty | Work::Wait(_) | Work::Allocate(_) | Work::Child(_) => Ok(()),
             Work::Free(address) => structures::free(*address),
         }
@@ -108,7 +110,7 @@ pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Resul
     capture::append(stream, || Ok(work))
 }
 
-/// Allocates memory, for the graph into which `stream` is captured, if any.
+/// Allocates memory, as part of the graph into which `stream` is captured, if any.
 pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, CudaError> {
     if !stream_is_capturing(stream) {
         let kind = superstep_trace::AllocationKind::Device;
@@ -119,7 +121,7 @@ pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, Cud
     Ok(allocation.address)
 }
 
-/// Frees memory in the order of a stream.
+/// Frees memory in stream order.
 pub fn free_in(stream: *mut c_void, address: u64) -> CudaResult {
     if capture::append(stream, || Ok(Work::Free(address)))? {
         return Ok(());
@@ -130,7 +132,7 @@ pub fn free_in(stream: *mut c_void, address: u64) -> CudaResult {
 struct Node {
     graph: usize,
     work: Mutex<Work>,
-    /// The node of which this one is a clone.
+    /// The node from which this one was cloned, or 0.
     original: usize,
 }
 
@@ -152,14 +154,14 @@ fn new_graph() -> usize {
 }
 
 /// Adds a node after others of the same graph.
-fn add(to: usize, behind: &[usize], work: Work, original: usize) -> Result<usize, CudaError> {
+fn add(to: usize, dependencies: &[usize], work: Work) -> Result<usize, CudaError> {
     let graph = graph(to)?;
     let mut graph = graph.lock();
-    if !graph.has(behind) {
+    if !graph.has(dependencies) {
         return Err(CudaError::INVALID_VALUE);
     }
-    let added = new_node(to, work, original);
-    graph.add(added, behind);
+    let added = new_node(to, work, 0);
+    graph.add(added, dependencies);
     Ok(added)
 }
 

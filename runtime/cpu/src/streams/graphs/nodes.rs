@@ -4,7 +4,7 @@ use super::structures::{self, Allocation};
 use super::{Kind, Work, add, clone, graph, instances, node};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch::Asked;
+use crate::exec::launch::LaunchRequest;
 use crate::memory::copies::copy;
 use crate::memory::symbols::{copy_from_symbol, copy_to_symbol};
 use crate::registry;
@@ -17,36 +17,36 @@ use superstep_runtime_core::cuda::Copy3d;
 fn put_node(
     place: *mut usize,
     to: usize,
-    behind: *const usize,
+    dependencies: *const usize,
     count: usize,
     work: Result<Work, CudaError>,
 ) -> CudaResult {
     check_sticky()?;
-    if place.is_null() || behind.is_null() && count > 0 {
+    if place.is_null() || dependencies.is_null() && count > 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    let behind = if count == 0 {
+    let dependencies = if count == 0 {
         &[]
     } else {
         // SAFETY: the program passes this many handles.
-        unsafe { std::slice::from_raw_parts(behind, count) }
+        unsafe { std::slice::from_raw_parts(dependencies, count) }
     };
-    put(place, add(to, behind, work?, 0)?)
+    put(place, add(to, dependencies, work?)?)
 }
 
 fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     let parameters = given(parameters)?;
     let kernel = registry::kernel(parameters.func)?;
-    // Arguments in one block (`extra`) are for the driver's interface.
+    // Arguments in one block (`extra`) are only for the driver API.
     let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.kernelParams)?);
-    let asked = Asked {
+    let request = LaunchRequest {
         function: parameters.func as usize,
         grid: parameters.gridDim,
         block: parameters.blockDim,
         shared_bytes: parameters.sharedMemBytes as usize,
         is_cooperative: false,
     };
-    Ok(Work::Kernel(asked, arguments))
+    Ok(Work::Kernel(request, arguments))
 }
 
 fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
@@ -112,7 +112,7 @@ fn allocation(parameters: *mut Allocation) -> Result<Work, CudaError> {
     Ok(Work::Allocate(*parameters))
 }
 
-/// Replaces the work of a node by other work of the same kind.
+/// Replaces the work of a node with work of the same kind.
 pub(super) fn set(handle: usize, work: Result<Work, CudaError>) -> CudaResult {
     let (node, work) = (node(handle)?, work?);
     let mut now = node.work.lock();
@@ -132,7 +132,7 @@ macro_rules! read {
     };
 }
 
-/// Defines functions that add a node, replace the work of a node, or that of a node in an instance.
+/// Defines functions that add a node, replace its work, or replace its work in an instance.
 macro_rules! work {
     ($([$($add:ident)?] [$($set:ident)?] [$($set_in_instance:ident)?] $parameters:tt $work:expr;)*) => {$(
         $(work! { add $add $parameters $work })?
@@ -140,8 +140,8 @@ macro_rules! work {
         $(work! { set_in_instance $set_in_instance $parameters $work })?
     )*};
     (add $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
-        cuda! { fn [$name](place: *mut usize, graph: usize, behind: *const usize, count: usize, $($argument: $type),*) {
-            put_node(place, graph, behind, count, $work)
+        cuda! { fn [$name](place: *mut usize, graph: usize, dependencies: *const usize, count: usize, $($argument: $type),*) {
+            put_node(place, graph, dependencies, count, $work)
         } }
     };
     (set $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
@@ -181,11 +181,11 @@ work! {
 
 cuda! {
     fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut cudaKernelNodeParams) {
-        put(place, read!(node, Work::Kernel(asked, arguments) => cudaKernelNodeParams {
-            func: asked.function as *mut c_void,
-            gridDim: asked.grid,
-            blockDim: asked.block,
-            sharedMemBytes: asked.shared_bytes as u32,
+        put(place, read!(node, Work::Kernel(request, arguments) => cudaKernelNodeParams {
+            func: request.function as *mut c_void,
+            gridDim: request.grid,
+            blockDim: request.block,
+            sharedMemBytes: request.shared_bytes as u32,
             kernelParams: arguments.pointers(),
             extra: std::ptr::null_mut(),
         }))
@@ -226,7 +226,7 @@ cuda! {
     }
 }
 
-/// `cudaGraphConditionalHandleCreate`, without whose handle there is no conditional node.
+/// `cudaGraphConditionalHandleCreate`, which conditional nodes require.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphConditionalHandleCreate() -> ! {
     unsupported(format_args!(

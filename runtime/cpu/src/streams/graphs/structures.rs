@@ -1,4 +1,4 @@
-//! Structures of nodes of graphs, and memory that belongs to graphs.
+//! Structures of graph nodes, and memory that belongs to graphs.
 
 use crate::device::devices;
 use crate::errors::{CudaError, CudaResult, cuda, put};
@@ -11,7 +11,7 @@ use superstep_trace::AllocationKind;
 
 pub fn call(host: &cudaHostNodeParams) -> CudaResult {
     let function = host.fn_.ok_or(CudaError::INVALID_VALUE)?;
-    // SAFETY: the program asks for this call with this argument.
+    // SAFETY: the program requested this call with this argument.
     unsafe { function(host.userData) };
     Ok(())
 }
@@ -20,7 +20,7 @@ pub fn call(host: &cudaHostNodeParams) -> CudaResult {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Allocation {
-    /// `cudaMemPoolProps`: kinds and place of the pool, without effect here.
+    /// `cudaMemPoolProps`: kinds and location of the pool, without effect here.
     pool: [u64; 11],
     access: *const c_void,
     access_count: usize,
@@ -29,7 +29,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Memory of the default pool.
+    /// Allocates memory from the default pool.
     pub fn new(bytes: usize) -> Result<Self, CudaError> {
         Ok(Allocation {
             pool: [0; 11],
@@ -41,7 +41,7 @@ impl Allocation {
     }
 }
 
-/// Addresses that belong to graphs. They are the same in all launches, so the memory stays allocated.
+/// Addresses of memory that belongs to graphs. It is never freed, because every launch uses the same addresses.
 static OWNED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 fn owned_bytes() -> u64 {
@@ -51,13 +51,13 @@ fn owned_bytes() -> u64 {
 }
 
 cuda! {
-    /// `cudaDeviceGetGraphMemAttribute`: memory in use now, and at most.
+    /// `cudaDeviceGetGraphMemAttribute`: current and maximum memory in use.
     fn [cudaDeviceGetGraphMemAttribute](device: c_int, _number: c_int, place: *mut u64) {
         devices::check(device)?;
         put(place, owned_bytes())
     }
 
-    /// `cudaDeviceGraphMemTrim`: memory of graphs stays.
+    /// `cudaDeviceGraphMemTrim`: memory of graphs is never freed.
     fn [cudaDeviceGraphMemTrim cudaDeviceSetGraphMemAttribute](device: c_int) {
         devices::check(device)
     }

@@ -5,9 +5,9 @@ use super::*;
 #[test]
 fn a_copy_outlives_its_original() {
     let graph = new_graph();
-    let first = add(graph, &[], Work::Empty, 0).unwrap();
-    let last = add(graph, &[first], Work::Empty, 0).unwrap();
-    assert!(add(graph, &[1], Work::Empty, 0).is_err());
+    let first = add(graph, &[], Work::Empty).unwrap();
+    let last = add(graph, &[first], Work::Empty).unwrap();
+    assert!(add(graph, &[1], Work::Empty).is_err());
     let copy = clone(graph).unwrap();
     assert_eq!(super::graph(copy).unwrap().lock().edges().len(), 1);
     assert_eq!(destroy(graph), Ok(()));

@@ -40,7 +40,7 @@ fn seen(modules: &mut Modules, host: Stub) -> Seen {
 }
 
 #[test]
-fn kernels_are_those_of_their_binary() {
+fn kernels_are_found_by_their_binary() {
     let mut modules = Modules::default();
     modules.add_binary(
         binary(0x200),

@@ -1,4 +1,4 @@
-//! Buffers with the threads that empty them: one for each stream that runs traced kernels.
+//! Buffers with the threads that empty them, one for each stream that runs traced kernels.
 
 use super::monitor::Item;
 use super::queue::{Queue, Ticket};
@@ -24,16 +24,16 @@ pub struct DrainBuffer {
     pub context: u64,
     /// Combined with the launch's number in the second trailing parameter.
     pub parameter: u64,
-    /// Queued after each kernel, where the protocol needs it.
+    /// Queued after each kernel, if the protocol needs it.
     pub flush: Option<stream::Flush>,
     /// Held while a launch is put into the stream, so that the queue has the stream's order.
     pub submit: Mutex<()>,
-    /// For kernels of a CUDA graph: the last instance to use the buffer, and an event after its launch.
+    /// The last instance of a CUDA graph to use the buffer, and an event after its launch.
     pub last: Mutex<Option<(GraphExec, Event)>>,
     consumers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Stack of a consumer thread: its data are on the heap.
+/// Stack size of a consumer thread, whose data are on the heap.
 const STACK_BYTES: usize = 512 << 10;
 
 pub enum Transport {
@@ -65,7 +65,7 @@ impl DrainBuffer {
                 signals::block();
                 let mut panics = 0;
                 while catch_unwind(AssertUnwindSafe(&mut run)).is_err() {
-                    // A kernel waits for this thread, so it goes on once; a second time would be the same error again.
+                    // A kernel waits for this thread, so it continues once. A second panic would be the same error again.
                     panics += 1;
                     session().fault("the consumer of a stream panicked; this is a bug in Superstep, and accesses are missing");
                     if panics == 2 {
@@ -123,9 +123,9 @@ impl DrainBuffer {
 #[derive(Default)]
 struct State {
     by_stream: HashMap<StreamId, Arc<DrainBuffer>>,
-    /// Of destroyed streams; reused for the next stream of the device when empty.
+    /// Buffers of destroyed streams. An empty one is reused for the device's next stream.
     idle: Vec<Arc<DrainBuffer>>,
-    /// Of kernels in CUDA graphs; reused for the device's next graph when no graph holds them.
+    /// Buffers of kernels in CUDA graphs. One that no graph holds is reused for the device's next graph.
     of_graphs: Vec<Arc<DrainBuffer>>,
 }
 
@@ -142,7 +142,7 @@ type MakeTransport<'a> = &'a dyn Fn() -> Result<Transport, RecordError>;
 pub struct DrainBuffers(Mutex<State>);
 
 impl DrainBuffers {
-    /// The buffer of `stream`, which runs on device `device`; made with `transport` the first time.
+    /// Returns the buffer of `stream`, which runs on `device`; makes it with `transport` the first time.
     pub fn of(
         &self,
         stream: StreamId,
@@ -160,8 +160,7 @@ impl DrainBuffers {
             let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index))
         };
-        // Allocates without the lock. Two threads that use a new stream at the same time
-        // may both come here: the first one's buffer is used, the other's is for the next stream.
+        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers is for the next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
             None => DrainBuffer::start(device, transport()?)?,
@@ -181,7 +180,7 @@ impl DrainBuffers {
         Ok(())
     }
 
-    /// A buffer for kernels of a CUDA graph on device `device`; made with `transport` when none is free.
+    /// Returns a buffer for kernels of a CUDA graph on `device`; makes one with `transport` if none is free.
     pub fn of_graph(
         &self,
         device: i32,
@@ -212,16 +211,15 @@ impl DrainBuffers {
         state.all().map(|buffer| buffer.queue.clone()).collect()
     }
 
-    /// Waits for all launches. Gives up, with `false`, when nothing has moved for `stall`.
+    /// Waits for all launches. Returns `false` after `stall` without progress.
     pub fn wait(&self, stall: Duration) -> bool {
         let queues = self.queues();
         queues.iter().all(|queue| queue.wait_until_empty(stall))
     }
 
-    /// Waits for all launches, at most until nothing has moved for `stall`, and ends all consumers. The buffers
-    /// are not used afterwards.
+    /// Waits for all launches, or until there is no progress for `stall`, and ends all consumers. The buffers must not be used afterwards.
     pub fn stop(&self, stall: Duration) {
-        // The monitor must still find them: one may have faulted.
+        // Leaves them in place for the monitor, as one may have faulted.
         let buffers: Vec<_> = self.0.lock().all().cloned().collect();
         for buffer in &buffers {
             buffer.queue.wait_until_empty(stall);

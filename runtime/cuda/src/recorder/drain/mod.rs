@@ -1,4 +1,4 @@
-//! Buffers on their way to the host, and the threads that wait for launches.
+//! Buffers, and the threads that empty them and wait for launches.
 
 pub mod buffers;
 pub mod monitor;

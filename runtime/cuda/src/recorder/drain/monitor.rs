@@ -1,4 +1,4 @@
-//! The thread that reads times of ended launches and looks for faults in silent streams.
+//! The thread that reads the times of ended launches and looks for faults in silent streams.
 //!
 //! Only this thread may block inside CUDA, so that the consumers never do.
 
@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A launch whose end the monitor handles.
 pub enum Item {
-    /// A traced launch is written completely; only its time is missing.
+    /// A traced launch that is completely written, except for its time.
     Traced(Arc<Ticket>, Ending),
     Queued(Queued),
     Opaque(OpaqueRunning),
@@ -39,13 +39,13 @@ pub struct Queued {
 }
 
 pub trait LaunchResult: Send {
-    /// The event after which they have arrived.
+    /// Returns the event after which the results have arrived.
     fn done(&self) -> Option<Event>;
 
-    /// Writes them, once [`done`](Self::done) has happened without a failure; returns the launch's accesses.
+    /// Writes the results, once [`done`](Self::done) has completed without an error; returns the number of the launch's accesses.
     fn keep(&self, active: &ActiveLaunch) -> u64;
 
-    /// Releases their memory for another launch.
+    /// Releases the results' memory for another launch.
     fn give_back(self: Box<Self>);
 }
 
@@ -67,9 +67,9 @@ impl Monitor {
         let spawned = std::thread::Builder::new()
             .name("superstep-monitor".to_owned())
             .spawn(move || {
-                // Otherwise the thread would make a context on device 0. A failure shows again at its first call.
+                // Otherwise, the thread would make a context on device 0. Its first call would report a failure again.
                 let _ = set_device(ordinal);
-                // This thread's calls must not spoil a capture that the program makes meanwhile.
+                // This thread's calls must not invalidate a capture that the program makes meanwhile.
                 relax_capture();
                 signals::block();
                 worker.run(&receiver);
@@ -97,7 +97,7 @@ impl Monitor {
         }
     }
 
-    /// Blocks until every item sent so far has been processed. Returns `false` when nothing moves for `stall`.
+    /// Blocks until every item sent so far has been processed. Returns `false` after `stall` without progress.
     pub fn wait(&self, stall: Duration) -> bool {
         let goal = self.sent.load(Ordering::Relaxed);
         let left = || goal.saturating_sub(self.done.load(Ordering::Acquire));
@@ -105,7 +105,7 @@ impl Monitor {
     }
 }
 
-/// Blocks until nothing is `left`. Returns `false` when that has not changed for `stall`.
+/// Blocks until nothing is `left`. Returns `false` if that has not changed for `stall`.
 pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
     let (mut last, mut since) = (left(), Instant::now());
     while last > 0 {
@@ -124,7 +124,7 @@ struct Silence {
     progress: u64,
     serial: u64,
     since: Instant,
-    told: bool,
+    is_reported: bool,
 }
 
 struct Worker {
@@ -185,7 +185,7 @@ impl Worker {
         let is_fault = !ticket.was_refused();
         end(active, accesses, ticket.events, ending.failure, is_fault);
         if !failed {
-            give_back(ticket.events);
+            runtime().events.give_back(ticket.events);
         }
     }
 
@@ -203,38 +203,34 @@ impl Worker {
                 thread_accesses = result.keep(&queued.active);
             }
             if !is_fault {
-                give_back(result.done());
+                runtime().events.give_back([result.done()]);
             }
             result.give_back();
         }
         let (active, events) = (&queued.active, queued.events);
         end(active, thread_accesses, events, failure, is_fault);
         if !is_fault {
-            give_back(events);
+            runtime().events.give_back(events);
         }
     }
 
     fn opaque(&self, running: &OpaqueRunning) {
-        let &OpaqueRunning {
-            launch,
-            ref kernel,
-            events: [Some(start), Some(end)],
-        } = running
-        else {
+        let [Some(start), Some(end)] = running.events else {
             return;
         };
+        let kernel = running.kernel.as_deref();
         let status = end.synchronize();
         if !status.is_success() {
-            let name = kernel.as_deref().unwrap_or(OpaqueLaunch::UNNAMED);
+            let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);
             return session().fault(format!("opaque launch of {name}: {status}"));
         }
         if let Ok(elapsed_ns) = Event::elapsed_ns([start, end]) {
-            session().opaque_end(launch, kernel.as_deref(), elapsed_ns);
+            session().opaque_end(running.launch, kernel, elapsed_ns);
         }
-        give_back([Some(start), Some(end)]);
+        runtime().events.give_back(running.events);
     }
 
-    /// Looks for faults, since a stream that has stopped with an error calls no host function.
+    /// Looks for faults, since a stream that has stopped with an error calls no host functions.
     fn look_for_faults(&self) {
         for queue in runtime().tracing.buffers.queues() {
             let ticket = queue.peek().filter(|ticket| ticket.is_submitted());
@@ -248,7 +244,7 @@ impl Worker {
         }
     }
 
-    /// Warns about streams in which nothing has moved for the watchdog's time.
+    /// Warns about streams without progress for the watchdog's time.
     fn look_for_silence(&mut self) {
         let Some(patience) = self.watchdog else {
             return;
@@ -264,13 +260,13 @@ impl Worker {
                 progress,
                 serial,
                 since: Instant::now(),
-                told: false,
+                is_reported: false,
             };
             let silence = self.silences.entry(key).or_insert_with(new);
             if (silence.progress, silence.serial) != (progress, serial) {
                 *silence = new();
-            } else if !silence.told && silence.since.elapsed() >= patience {
-                silence.told = true;
+            } else if !silence.is_reported && silence.since.elapsed() >= patience {
+                silence.is_reported = true;
                 let launch = &ticket.active.launch;
                 session().warning(format!(
                     "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and none of its accesses has arrived; it computes, it waits for something that does not happen, or its stream still waits for earlier work",
@@ -281,7 +277,7 @@ impl Worker {
     }
 }
 
-/// Time without progress after which a kernel is named.
+/// Returns the time without progress after which a kernel is reported.
 fn watchdog() -> Option<Duration> {
     const DEFAULT: Duration = Duration::from_secs(30);
     let time = session().config().watchdog.unwrap_or(DEFAULT);
@@ -293,12 +289,6 @@ fn name(launch: &Launch) -> String {
     format!("kernel {kernel} (stream {stream}, launch {launch})")
 }
 
-fn give_back(events: impl IntoIterator<Item = impl Into<Option<Event>>>) {
-    runtime()
-        .events
-        .give_back(events.into_iter().filter_map(Into::into));
-}
-
 fn end(
     active: &ActiveLaunch,
     thread_accesses: u64,
@@ -308,7 +298,7 @@ fn end(
 ) {
     let (elapsed_ns, outcome) = match failure {
         None => {
-            // Without its events a launch has no time.
+            // A launch without events has no time.
             let elapsed_ns = match events {
                 [Some(start), Some(end)] => Event::elapsed_ns([start, end]).unwrap_or(0),
                 _ => 0,

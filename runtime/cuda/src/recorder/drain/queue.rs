@@ -1,7 +1,7 @@
-//! The traced launches of one stream, in order, with the phase of each.
+//! The traced launches of a stream, in order, each with its phase.
 //!
-//! Its users are the thread that launches, the stream (through host functions or the device's count of launches), the
-//! consumers, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
+//! Used by the launching thread, the stream (through host functions or the device's count of launches), the consumers, and the monitor,
+//! which looks for faults. None of them holds the lock while it calls CUDA or writes a file.
 
 use super::signals::{OPEN_LAUNCHES, PROGRESS};
 use crate::cuda::Event;
@@ -16,24 +16,23 @@ use superstep_runtime_core::ActiveLaunch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
-    /// In the stream, not begun.
+    /// The launch is in the stream and has not begun.
     Queued = 0,
     /// The kernel may be running.
     Running = 1,
-    /// The kernel ended; its last records wait in the bins.
+    /// The kernel has ended, but its last records are still in the bins.
     Finished = 2,
-    /// The device stopped with an error.
+    /// The device has stopped with an error.
     Faulted = 3,
 }
 
 pub struct Ticket {
     pub active: ActiveLaunch,
-    /// Before and after the kernel.
+    /// Events before and after the kernel.
     pub events: [Option<Event>; 2],
-    /// Queried for device errors; recorded when all of the launch is in the stream. Launches of one CUDA graph
-    /// share it.
+    /// Queried for device errors. Recorded when the whole launch is in the stream. Launches of a CUDA graph share it.
     pub ask: Option<Event>,
-    /// Its number among all launches of the queue, from 0.
+    /// Number among all launches of the queue, from 0.
     pub serial: u64,
     phase: AtomicU8,
     submitted: AtomicBool,
@@ -51,7 +50,7 @@ impl Ticket {
         }
     }
 
-    /// Whether all of it is in the stream, so that its last event means something.
+    /// Returns whether the whole launch is in the stream, so that its last event is meaningful.
     pub fn is_submitted(&self) -> bool {
         self.submitted.load(Ordering::Acquire)
     }
@@ -60,7 +59,7 @@ impl Ticket {
         self.failure.get().cloned()
     }
 
-    /// Marks a launch that CUDA refused: nothing runs, and the program gets the error.
+    /// Marks a launch that CUDA refused. Nothing runs, and the program gets the error.
     pub fn refuse(&self, reason: String) {
         self.refused.store(true, Ordering::Release);
         self.fail(reason);
@@ -70,7 +69,7 @@ impl Ticket {
         self.refused.load(Ordering::Acquire)
     }
 
-    /// Notes why it failed; keeps the first reason.
+    /// Notes why the launch failed; keeps the first reason.
     pub fn fail(&self, reason: String) {
         let _ = self.failure.set(reason);
     }
@@ -100,7 +99,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue whose ended launches the device counts.
+    /// Makes a queue whose ended launches the device counts.
     pub fn counted(ended: Ended) -> Self {
         Queue {
             ended: Some(ended),
@@ -108,7 +107,7 @@ impl Queue {
         }
     }
 
-    /// Adds a launch, before any of it is in the stream.
+    /// Adds a launch before any part of it is in the stream.
     pub fn push(
         &self,
         active: ActiveLaunch,
@@ -137,7 +136,7 @@ impl Queue {
         ticket
     }
 
-    /// The pushed launches from number `serial` on, at most `most`.
+    /// Returns the launches from number `serial` on, at most `most`.
     pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
         let state = self.state.lock();
         let first = state.launches.front().map_or(serial, |first| first.serial);
@@ -146,7 +145,7 @@ impl Queue {
         launches.cloned().collect()
     }
 
-    /// Sleeps until the launch with number `serial` is pushed or the queue closes, at most for `patience`.
+    /// Sleeps until the launch with number `serial` is pushed or the queue closes, but at most for `patience`.
     pub fn sleep_until(&self, serial: u64, patience: Duration) {
         let mut state = self.state.lock();
         state.sleepers += 1;
@@ -155,7 +154,7 @@ impl Queue {
         state.sleepers -= 1;
     }
 
-    /// Whether a launch whose end the device counts is complete or faulted.
+    /// Returns whether a launch whose end the device counts is complete or faulted.
     pub fn is_over(&self, ticket: &Ticket) -> bool {
         self.ended
             .is_some_and(|ended| ended.launches() > ticket.serial)
@@ -164,7 +163,7 @@ impl Queue {
 
     fn advance(&self, ticket: &Ticket, phase: Phase) {
         let state = self.state.lock();
-        // A faulted launch stays faulted, whatever the stream still does.
+        // A faulted launch stays faulted, whatever the stream does afterwards.
         if ticket.phase() != Phase::Faulted {
             ticket.phase.store(phase as u8, Ordering::Release);
         }
@@ -176,7 +175,7 @@ impl Queue {
         ticket.submitted.store(true, Ordering::Release);
     }
 
-    /// The stream has come to the kernel.
+    /// Notes that the stream has reached the kernel.
     pub fn started(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Running);
     }
@@ -194,7 +193,7 @@ impl Queue {
         }
     }
 
-    /// Removes a launch of which nothing is in the stream. Not for launches that the device counts.
+    /// Removes a launch of which nothing is in the stream. Not for launches whose ends the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
         let before = state.launches.len();
@@ -225,7 +224,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The oldest launch. Waits up to `patience` while there is none or it has not begun.
+    /// Returns the oldest launch. Waits up to `patience` while there is none or it has not begun.
     pub fn front(&self, patience: Duration) -> Option<Arc<Ticket>> {
         let waiting = |state: &mut State| {
             !state.closing
@@ -239,7 +238,7 @@ impl Queue {
         state.launches.front().cloned()
     }
 
-    /// Counts `number` launches as written completely, or cancelled.
+    /// Counts `number` launches as completely written or cancelled.
     pub fn done(&self, number: usize) {
         OPEN_LAUNCHES.fetch_sub(number as i64, Ordering::AcqRel);
     }
@@ -255,7 +254,7 @@ impl Queue {
             .wait_while_for(&mut self.state.lock(), waiting, pause);
     }
 
-    /// Removes the `number` oldest launches, which are written completely.
+    /// Removes the `number` oldest launches, which have been completely written.
     pub fn pop(&self, number: usize) {
         if number > 0 {
             let mut state = self.state.lock();
@@ -267,18 +266,18 @@ impl Queue {
         }
     }
 
-    /// Notes a sign of life of the stream.
+    /// Notes progress of the stream.
     pub fn moved(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         PROGRESS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Changes with every sign of life of the stream.
+    /// Returns a number that changes with the stream's progress.
     pub fn progress(&self) -> u64 {
         self.progress.load(Ordering::Relaxed)
     }
 
-    /// Waits until no launch is left. Gives up, with `false`, when nothing has moved for `stall`.
+    /// Waits until no launch is left. Returns `false` after `stall` without progress.
     pub fn wait_until_empty(&self, stall: Duration) -> bool {
         let mut seen = self.progress.load(Ordering::Relaxed);
         let mut since = Instant::now();

@@ -1,8 +1,8 @@
-//! A program that ends without its exit handlers: what its kernels have brought to the host is written first.
+//! Writes what kernels have sent to the host when a program ends without its exit handlers.
 //!
-//! Nothing in a stream waits for the workers, so they may be behind when the program calls `abort` right after it has synchronised, or
-//! `_exit`. Where a signal has its default action, ours waits for the workers and then raises it again. `interpose::ends` waits
-//! before the process ends or replaces itself. Either may run in a signal handler of the program.
+//! Nothing in a stream waits for the workers, so they may lag when the program calls `_exit`, or `abort` right after a synchronisation.
+//! For signals with their default action, our handler waits for the workers and then raises the signal again. `interpose::ends` waits
+//! before the process ends or replaces itself. Both may run in a signal handler of the program.
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
@@ -10,19 +10,19 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Launches that are not written completely; a traced one counts twice, for its records and for its end.
+/// Number of launches that are not completely written. A traced one counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
-/// Changes with every sign of life of a stream or the monitor.
+/// A number that changes with the progress of a stream or the monitor.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
-/// The process whose monitor runs: not one that was forked since.
+/// The process whose monitor runs, which excludes its forks.
 pub static MONITORED: AtomicI32 = AtomicI32::new(0);
-/// Whether the monitor has something to write when no launch is open any more.
+/// Whether the monitor still has something to write when all launches are written.
 pub static HAS_REST: AtomicBool = AtomicBool::new(false);
-/// Asks the monitor to write it.
+/// Set to request that the monitor write this.
 pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
 
-/// Time without progress after which a dying program is let go with launches open.
+/// Time without progress after which a dying program no longer waits for open launches.
 const STALL_MS: u64 = 500;
 
 const SIGNALS: [c_int; 7] = [
@@ -35,7 +35,7 @@ const SIGNALS: [c_int; 7] = [
     libc::SIGINT,
 ];
 
-/// Waits until all launches are written, at most until nothing has moved for `stall_ms`. Async-signal-safe: only atomics and sleeping.
+/// Waits until all launches are written, or until there is no progress for `stall_ms`. Async-signal-safe: only uses atomics and sleeps.
 pub fn wait(stall_ms: u64) {
     // SAFETY: getpid takes nothing and always succeeds.
     if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
@@ -49,7 +49,7 @@ pub fn wait(stall_ms: u64) {
     moves_until(stall_ms, || ASKED_FOR_REST.load(Ordering::Acquire));
 }
 
-/// Waits while `is_open`; `false` when nothing has moved for `stall_ms`.
+/// Waits while `is_open`. Returns `false` after `stall_ms` without progress.
 fn moves_until(stall_ms: u64, is_open: impl Fn() -> bool) -> bool {
     let (mut seen, mut quiet_ms) = (PROGRESS.load(Ordering::Relaxed), 0);
     while is_open() {
@@ -74,12 +74,11 @@ extern "C" fn wait_before_quick_exit() {
 
 extern "C" fn wait_and_die(signal: c_int) {
     wait(STALL_MS);
-    // SAFETY: the default action is in place again (SA_RESETHAND); it happens when this function returns.
+    // SAFETY: the default action is in place again (SA_RESETHAND), and happens when this function returns.
     unsafe { libc::raise(signal) };
 }
 
-/// Handles the signals that have their default action, and `quick_exit`, which ends the process inside the C library. The program may
-/// still set handlers of its own.
+/// Handles `quick_exit` and the signals that have their default action. The program may still set its own handlers.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -88,21 +87,20 @@ pub fn install() {
         for signal in SIGNALS {
             // SAFETY: the structure is plain data for which zeroes are valid.
             let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-            // SAFETY: asks for the present action.
+            // SAFETY: only reads the present action.
             let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
             if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
                 continue;
             }
             action.sa_sigaction = wait_and_die as *const () as libc::sighandler_t;
             action.sa_flags = libc::SA_RESETHAND;
-            // SAFETY: the handler does only what handlers may do, and its library is never unloaded.
+            // SAFETY: the handler is async-signal-safe, and its library is never unloaded.
             unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
         }
     });
 }
 
-/// Blocks signals in the calling thread, which is one of ours: the program's handlers do not expect it, and a handler that waits
-/// for it must not run on it.
+/// Blocks signals in the calling thread, which is one of ours: a handler that waits for it must not run there.
 pub fn block() {
     // SAFETY: the set is filled before it is used.
     unsafe {

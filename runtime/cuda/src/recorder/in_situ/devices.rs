@@ -1,5 +1,5 @@
-//! Several devices. Each has the shadow of memory allocated while it was current. Loads of other devices' kernels
-//! from there are unknown, and their stores are not seen: then the shadow is given up.
+//! Multiple devices. Each has the shadow of the memory that was allocated while it was current. Other devices' kernels do not see that: what
+//! they load from there counts as unknown, and after they have stored there, the shadow is given up.
 
 use super::layout::UNKNOWN;
 use super::{InSitu, OnDevice, Order};
@@ -76,7 +76,7 @@ impl InSitu {
     }
 
     pub fn forget(&self, ordinal: c_int) {
-        self.plans.clear();
+        self.plans.lock().clear();
         let Some(device) = self.devices.lock().remove(&ordinal) else {
             return;
         };
@@ -101,22 +101,20 @@ impl OnDevice {
         pattern: u8,
         stream: Stream,
     ) -> Result<(), RecordError> {
-        let fills = self.fills(ranges, pattern);
+        let shadow = |&(address, bytes)| {
+            let shadow = &self.shared.lock().shadow;
+            shadow.fills(address, bytes, pattern, UNKNOWN)
+        };
+        let fills: Vec<_> = ranges.iter().flat_map(shadow).collect();
         if fills.is_empty() {
             return Ok(());
         }
         order.begin(self.ordinal, stream)?;
         for ((place, length), value) in fills {
-            // SAFETY: the piece is shadow memory, of which none is given back while `order` is held.
+            // SAFETY: the piece is shadow memory, of which none is freed while `order` is locked.
             let filled = unsafe { memory::fill(place, value, length as usize, stream) };
             filled.check("fill shadow memory")?;
         }
         Ok(order.end(self, stream)?)
-    }
-
-    fn fills(&self, ranges: &[(u64, u64)], pattern: u8) -> Vec<((u64, u64), u8)> {
-        let shadow = &self.shared.lock().shadow;
-        let fills = |&(address, bytes)| shadow.fills(address, bytes, pattern, UNKNOWN);
-        ranges.iter().flat_map(fills).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels of a CUDA graph's nodes.
+//! The kernels of a CUDA graph's nodes.
 
 use crate::cuda::graph::LoneNode;
 use crate::cuda::memory::forget_last_error;
@@ -10,14 +10,14 @@ use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A kernel's node in a graph of its own, to run, and its stub.
+/// Copies a kernel's node to a separate graph, to run it there; returns it with its stub.
 pub fn kernel_apart(node: GraphNode, known: &[Arc<Node>]) -> Result<(LoneNode, Stub), CudaError> {
     let parameters = node.kernel()?;
     let stub = stub_of(node, &parameters, known);
     Ok((LoneNode::kernel(node, &parameters)?, stub))
 }
 
-/// The stub of a node's kernel if it is the program's, else the driver's handle.
+/// Returns the stub of a node's kernel if that is the program's, else the driver's handle.
 fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Arc<Node>]) -> Stub {
     let handle = if parameters.func.is_null() {
         Stub::from_raw(parameters.kern.cast())
@@ -31,7 +31,7 @@ fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Ar
                 return stub;
             }
         }
-        // The runtime does not know kernels of the driver's.
+        // Kernels of the driver API are not registered with the runtime.
         Err(_) => forget_last_error(),
     }
     if runtime().kernel(handle).is_none()
@@ -54,8 +54,7 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Takes the first kernel of the node's name: handles in child graphs and in most clones are not known. Launches in one buffer
-/// keep their order, by which the device numbers them.
+/// Takes the first kernel with the node's name, as most handles in child graphs and clones are unknown. Keeps the order in a buffer.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
     let mut before = HashSet::new();

@@ -1,10 +1,9 @@
-//! CUDA graphs in situ: the nodes of an instance run one after the other, each as a call of its own.
+//! CUDA graphs in situ: the nodes of an instance run one after the other, each by a separate call.
 //!
-//! Every launch of a kernel needs its own number, and shadow memory must learn of copies and fills when they happen. So the program's
-//! instance is never launched. Its [`Plan`] has an instance of a graph for each of its nodes, in an order that the edges allow. It is
-//! made, and changed, together with the program's instance.
+//! Every launch of a kernel needs its own number, and copies and fills must change shadow memory when they happen. So the program's
+//! instance is never launched. Its [`Plan`] has an instance of a graph for each node, in an order that the edges allow, and changes with it.
 //!
-//! A trace launches the program's instance. There, the plan has the copies and fills between the kernels.
+//! A trace launches the program's instance, and the plan has the copies and fills between the kernels.
 
 use super::InSitu;
 use super::graph_nodes::{kernel_apart, take_by_name};
@@ -26,7 +25,7 @@ use superstep_runtime_core::{BadEdge, NodeGraph};
 use superstep_trace::{Gap, Probe};
 use thiserror::Error;
 
-/// The trailing arguments of a kernel in the program's own graph, which never runs. They would make it fault.
+/// The trailing arguments of a kernel in the program's own graph, which never runs. The kernel would fault with them.
 pub const NOT_YET: [u64; 2] = [0; 2];
 
 #[derive(Debug, Error)]
@@ -36,7 +35,7 @@ pub enum Unfit {
         kind_name(*.0)
     )]
     Node(NodeKind),
-    /// The edges allow no order, or lead to nodes that are not the graph's.
+    /// The edges allow no order, or connect nodes of other graphs.
     #[error("no order of its nodes agrees with its edges")]
     Edges,
     #[error(
@@ -61,29 +60,17 @@ fn kind_name(NodeKind(kind): NodeKind) -> String {
 }
 
 type Made = Result<Plan, Unfit>;
+pub type Plans = Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>;
 
 #[derive(Default)]
-pub struct Plans(Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>);
-
-impl Plans {
-    fn of(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
-        self.0.lock().get(&instance).cloned()
-    }
-
-    pub fn clear(&self) {
-        self.0.lock().clear();
-    }
-}
-
-#[derive(Default)]
-struct Plan {
+pub struct Plan {
     steps: Vec<Step>,
-    /// Kind and dependencies of all nodes, in order.
+    /// The kind and dependencies of all nodes, in order.
     shape: Vec<(NodeKind, Vec<usize>)>,
 }
 
 struct Step {
-    /// The program's nodes for it.
+    /// The program's handles of its node.
     handles: Vec<GraphNode>,
     is_enabled: bool,
     work: NodeWork,
@@ -99,20 +86,20 @@ enum NodeWork {
     Host(HostCall),
     Record(Event),
     Wait(Event),
-    /// A kernel to announce, in a trace.
+    /// A kernel that a trace announces.
     Traced(Arc<Node>),
-    /// Not noted in a trace.
+    /// A node that a trace does not note.
     Untraced,
 }
 
 #[derive(Clone, Copy)]
 struct HostCall(cudaHostNodeParams);
 
-// SAFETY: the program gives function and data for calls from CUDA's own threads.
+// SAFETY: the program passes function and data for calls from CUDA's own threads.
 unsafe impl Send for HostCall {}
 
 impl Plan {
-    /// The plan of an instance of `graph`, to which the program added the kernels `known` by the runtime's functions.
+    /// Makes the plan of an instance of `graph`, to which the program added the kernels `known` by the runtime's functions.
     fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
         let mut plan = Plan::default();
         plan.add_all(in_situ, graph, &mut known)?;
@@ -123,7 +110,7 @@ impl Plan {
         }
     }
 
-    /// In a trace, removes the kernels that it finds from `known`.
+    /// Adds the nodes of `graph`. In a trace, removes the kernels that it finds from `known`.
     fn add_all(
         &mut self,
         in_situ: bool,
@@ -131,14 +118,12 @@ impl Plan {
         known: &mut Vec<Arc<Node>>,
     ) -> Result<(), Unfit> {
         let nodes = graph.nodes()?;
-        let edges = graph.edges()?;
-        let pairs = edges.iter().map(|&[before, after]| (before, after));
-        let form = NodeGraph::new(nodes, pairs.collect());
+        let form = NodeGraph::new(nodes, graph.edges()?);
         let order = form.in_order().map_err(|BadEdge| Unfit::Edges)?;
         let numbered = order.iter().enumerate().map(|(place, &node)| (node, place));
         let place: HashMap<GraphNode, usize> = numbered.collect();
         let mut befores: HashMap<GraphNode, Vec<usize>> = HashMap::new();
-        for [from, to] in &edges {
+        for (from, to) in form.edges() {
             befores.entry(*to).or_default().push(place[from]);
         }
         let mut by_handle = HashMap::new();
@@ -191,7 +176,7 @@ impl Plan {
         (self.steps.iter_mut().find(of_node)).ok_or(Unfit::Unknown)
     }
 
-    /// Keeps the earlier names of nodes, which the program may go on using after an update.
+    /// Adds the earlier handles of nodes, which the program may continue to use after an update.
     fn known_as(&mut self, before: Plan) {
         if before.shape != self.shape {
             return;
@@ -207,7 +192,7 @@ impl Plan {
         self.steps.iter().any(is_one)
     }
 
-    /// Notes a launch of the program's instance. Calls `announce` for its kernels, disabled ones included.
+    /// Notes a launch of the program's instance. Calls `announce` for its kernels, including disabled ones.
     fn note(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
         for step in &self.steps {
             let read = match &step.work {
@@ -262,7 +247,7 @@ impl NodeWork {
                 status
             }
             NodeWork::Host(HostCall(host)) => {
-                // SAFETY: the program gave function and data for a call in this order.
+                // SAFETY: the program passed function and data for a call in this order.
                 unsafe { cuda!(cudaLaunchHostFunc(stream.raw(), host.fn_, host.userData)) }
             }
             NodeWork::Record(event) => event.record(stream),
@@ -306,13 +291,17 @@ fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Statu
 }
 
 impl InSitu {
+    fn plan(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
+        self.plans.lock().get(&instance).cloned()
+    }
+
     pub fn has_plan(&self, instance: GraphExec) -> bool {
-        self.plans.of(instance).is_some()
+        self.plan(instance).is_some()
     }
 
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let in_situ = self.is_used();
-        // The nodes around a kernel with the counting probe are not the program's, and its copies are not needed there.
+        // The nodes around a kernel with the counting probe are not the program's, and a counting run does not need its copies.
         if !in_situ && session().registry().probe() == Probe::Count {
             return;
         }
@@ -327,7 +316,7 @@ impl InSitu {
                 return self.instance_destroyed(instance);
             }
         }
-        let mut plans = self.plans.0.lock();
+        let mut plans = self.plans.lock();
         match plans.get(&instance) {
             Some(old) => {
                 let mut old = old.lock();
@@ -343,10 +332,10 @@ impl InSitu {
     }
 
     pub fn instance_destroyed(&self, instance: GraphExec) {
-        self.plans.0.lock().remove(&instance);
+        self.plans.lock().remove(&instance);
     }
 
-    /// Notes a launch of an instance in a trace; calls `announce` for its kernels. `known` are these, in the order of their addition.
+    /// Notes a launch of an instance in a trace, and calls `announce` for its kernels: `known`, in the order in which they were added.
     pub fn note_graph(
         &self,
         instance: GraphExec,
@@ -354,19 +343,19 @@ impl InSitu {
         known: &[Arc<Node>],
         mut announce: impl FnMut(&Arc<Node>),
     ) {
-        let plan = self.plans.of(instance);
+        let plan = self.plan(instance);
         match plan.as_ref().map(|plan| plan.lock()).as_deref() {
             Some(Ok(plan)) => plan.note(into, announce),
             _ => known.iter().for_each(&mut announce),
         }
     }
 
-    /// Runs the nodes of an instance; `None` in a trace or without a plan.
+    /// Runs the nodes of an instance. Returns `None` in a trace or without a plan.
     pub fn launch_graph(&self, instance: GraphExec, into: StreamArgument) -> Option<Status> {
         if !self.is_used() {
             return None;
         }
-        let plan = self.plans.of(instance)?;
+        let plan = self.plan(instance)?;
         let plan = plan.lock();
         let unfit = match plan.as_ref().map(|plan| plan.run(into)) {
             Ok(Ok(status)) => return Some(status),
@@ -385,7 +374,7 @@ impl InSitu {
         node: GraphNode,
         change: NodeChange<'_>,
     ) -> Status {
-        let Some(plan) = self.plans.of(instance).filter(|_| status.is_success()) else {
+        let Some(plan) = self.plan(instance).filter(|_| status.is_success()) else {
             return status;
         };
         let mut plan = plan.lock();
@@ -408,7 +397,7 @@ impl InSitu {
 
 pub enum NodeChange<'a> {
     Kernel(&'a cudaKernelNodeParams),
-    /// A copy or a fill; the function makes the same change to another node.
+    /// A change of a copy or fill, which the function also makes to another node.
     Memory(&'a dyn Fn(GraphNode) -> Status),
     Host(cudaHostNodeParams),
     Enabled(bool),

@@ -1,4 +1,4 @@
-//! Launches whose accesses are summed on the device.
+//! Launches whose accesses the device sums up.
 
 use super::layout::{
     CTA_MASK, INPUT, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT, UNKNOWN,
@@ -34,7 +34,7 @@ impl Recorder for InSitu {
         if ctas > u128::from(most) {
             return Err(RecordError::TooManyCtas { ctas, most });
         }
-        // Before the launch, since noting variables takes memory.
+        // Before the launch, since it allocates shadow memory.
         runtime().note_variables(kernel);
         let stream = call.stream();
         let mut order = device.order.lock();
@@ -82,7 +82,7 @@ impl Recorder for InSitu {
         Ok(status)
     }
 
-    /// The kernel in the program's graph never runs: the nodes of instances are launched one by one.
+    /// Adds a kernel that never runs, since the nodes of instances are launched one by one.
     fn add_to_graph(
         &self,
         kernel: &Kernel,
@@ -117,7 +117,7 @@ impl Recorder for InSitu {
         }
     }
 
-    /// Writes the rest of the tables of transfers.
+    /// Writes the remaining transfers.
     fn finish(&self) {
         for device in self.devices.lock().values() {
             if let Err(error) = with_device(device.ordinal, || device.drain()) {
@@ -139,7 +139,7 @@ impl LaunchResult for Summed {
         };
         let mut found = sums::of_launch(&active.launch, words);
         if self.device.shared.lock().shadow.has_forgotten() {
-            // Bytes may be unknown only for that.
+            // This may be the only reason why bytes are unknown.
             found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
         }
         (self.device.rows).fetch_add(found.new_rows, Ordering::Relaxed);
@@ -172,19 +172,19 @@ impl LaunchResult for Summed {
 }
 
 impl OnDevice {
-    /// Whether the table of transfers may soon be full, or a kill would lose much of it.
+    /// Returns whether the table of transfers may soon be full, or has not been written for a long time.
     fn is_to_be_drained(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
         let is_nearly_full = rows > self.shared.lock().context.transfer_mask / 2;
         is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= OFTEN
     }
 
-    /// Tells the device the kernel of the launch `number`.
+    /// Adds the kernel of launch `number` to the device's list.
     fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), CudaError> {
         let mut shared = self.shared.lock();
         if number / KNOWN_LAUNCHES != shared.known_since / KNOWN_LAUNCHES {
             shared.known_since = number;
-            // SAFETY: the memory holds `KNOWN_BYTES` bytes and is never given back.
+            // SAFETY: the memory holds `KNOWN_BYTES` bytes and is never freed.
             let cleared = unsafe { memory::fill(shared.context.known, 0, KNOWN_BYTES, stream) };
             cleared.check("clear the cache of entries that CTAs know")?;
         }
@@ -200,7 +200,7 @@ impl OnDevice {
                 memory as *mut c_void,
                 cudaMemcpyKind::cudaMemcpyDeviceToDevice,
             );
-            // SAFETY: both lists are longer; the old one stays, since kernels may still read it.
+            // SAFETY: both lists are at least as long; the old one is not freed, since kernels may still read it.
             let copied =
                 unsafe { cuda!(cudaMemcpyAsync(to, from, 4 * before, kind, stream.raw())) };
             copied.check("copy the list of launches")?;
@@ -216,11 +216,11 @@ impl OnDevice {
 
     fn take_slot(&self) -> Slot {
         let slot = self.slots.lock().recv();
-        slot.expect("the sender is beside the receiver")
+        slot.expect("sender and receiver have the same owner")
     }
 
     fn return_slot(&self, slot: Slot) {
-        // The receiver is beside the sender.
+        // Does not fail, as sender and receiver have the same owner.
         let _ = self.give_back.lock().send(slot);
     }
 

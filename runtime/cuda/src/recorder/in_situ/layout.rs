@@ -1,4 +1,4 @@
-//! Structures that host and device share: the mirror of `device/in_situ.h`.
+//! Structures that host and device share. Mirrors `device/in_situ.h`.
 
 use superstep_trace::CtaBlocks;
 
@@ -6,21 +6,21 @@ pub const VERSION: u64 = 0x3_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
-/// Most launches whose sums are in flight.
+/// Most launches whose sums may be in flight.
 pub const SLOTS: usize = 64;
 
 pub const BLOCK_SHIFT: u32 = 21;
 pub const ENTRY_BYTES: u64 = 16;
-/// Bytes of the shadow of a block: an entry for each word of 4 bytes.
+/// Bytes of a block's shadow, which has an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 
-/// Bytes of a line, for which shadow memory has the last launch that stored there, in 32 bits.
+/// Bytes of a line. For each, shadow memory has the last launch that stored there, in 32 bits.
 pub const LINE_BYTES: u64 = 1 << 5;
 pub const STORED_IN_BYTES: u64 = 4;
-/// Bytes for the lines of a block.
+/// Bytes of shadow memory for the lines of a block.
 pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
 
-/// The cache of entries that CTAs know, and the launches after which it is cleared.
+/// Bytes of the cache of entries that CTAs know, and the number of launches after which it is cleared.
 pub const KNOWN_BYTES: usize = 8 << 20;
 pub const KNOWN_LAUNCHES: u64 = 16;
 
@@ -40,10 +40,10 @@ pub const NOT_SPLIT: usize = 141;
 pub const UNSHADOWED_LOADED: usize = 142;
 pub const UNSHADOWED_STORED: usize = 143;
 
-/// Classes of loaded bytes.
+/// Number of classes of loaded bytes.
 pub const CLASSES: usize = 8;
 pub const INPUT_CLASS: usize = 2;
-/// Widths: 1 to 16 bytes, by their logarithm.
+/// Number of widths: 1 to 16 bytes, by their logarithm.
 pub const WIDTHS: usize = 5;
 
 pub const LAUNCH_SHIFT: u32 = 38;
@@ -60,7 +60,7 @@ pub const UNKNOWN: u8 = 0xee;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Number of the block; 0: none.
+    /// Number of the block, or 0 for a free place.
     pub number: u64,
     pub lines: u64,
     pub shadow: u64,
@@ -99,7 +99,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// The bits of a source or receiver that identify its block of CTAs.
+    /// Returns the bits of a source or receiver that identify its block of CTAs.
     pub fn block_bits(blocks: CtaBlocks) -> u64 {
         !((u64::from(blocks.ctas()) << CTA_SHIFT) - 1)
     }

@@ -1,8 +1,6 @@
-//! The protocol `in-situ`: accesses are classified and summed on the device (`device/probe_trace_in-situ.cu`), with the help of shadow
-//! memory that the host allocates and updates.
+//! The protocol `in-situ`: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the host updates.
 //!
-//! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams: a launch sees
-//! the state that those before it left.
+//! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams.
 
 mod devices;
 mod graph_nodes;
@@ -25,11 +23,12 @@ use crate::cuda::device::current_device;
 use crate::cuda::memory::{Pinned, device_words, words_of};
 use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
 use crate::recorder::drain::signals;
-use layout::{Block, COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
+use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -39,11 +38,10 @@ use tables::{Tables, clear, table};
 
 /// Initial length of the device's list of launches.
 const LAUNCHES: usize = 1 << 16;
-/// Rows that are read, or sorted and written, together. More rows compress better.
+/// Number of rows that are read, or sorted and written, together. More rows compress better.
 const PARTS: usize = 1 << 20;
-/// A killed program loses the transfers of about this time. Copying the table takes a part of a second.
+/// How often transfers are written, which a killed program loses otherwise. Copying the table takes a fraction of a second.
 const OFTEN: Duration = Duration::from_secs(10);
-const BLOCK_WORDS: usize = size_of::<Block>() / size_of::<u64>();
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
 #[derive(Default)]
@@ -56,10 +54,10 @@ pub struct InSitu {
 
 pub struct OnDevice {
     ordinal: c_int,
-    /// Recorded after the last work in a stream of the device.
+    /// Recorded after the last work in any stream of the device.
     event: Event,
     own_stream: Stream,
-    /// Whether a kernel has stored where the device has no shadow, since the last check.
+    /// Whether a kernel has stored to memory without a shadow on this device since the last check.
     stored_elsewhere: AtomicBool,
     /// The device's address of the [`Context`].
     context: u64,
@@ -70,7 +68,7 @@ pub struct OnDevice {
     sums: u64,
     /// Rows of the table of transfers in use by ended launches.
     rows: AtomicU64,
-    /// When they were last written into the capture.
+    /// When these rows were last written to the capture.
     drained: Mutex<Instant>,
 }
 
@@ -88,7 +86,7 @@ struct Shared {
     known_since: u64,
 }
 
-/// The last stream used, with its device, and the event behind its work.
+/// The last stream that was used, with its device, and the event after its work.
 #[derive(Default)]
 struct Order {
     device: c_int,
@@ -98,13 +96,13 @@ struct Order {
 }
 
 impl InSitu {
-    /// The recorder, which is used from now on.
+    /// Returns the recorder, which is used from now on.
     pub fn use_it(&self) -> &Self {
         self.used.store(true, Ordering::Release);
         self
     }
 
-    /// Whether the run uses the protocol. A counting run does not, for whatever protocol its program was built.
+    /// Returns whether the run uses the protocol. A counting run does not, whatever protocol its program was built for.
     pub fn is_used(&self) -> bool {
         self.used.load(Ordering::Acquire)
     }
@@ -161,7 +159,8 @@ impl OnDevice {
         let places = shadow.table()?;
         let context = Context {
             version: VERSION,
-            blocks: device_words(&vec![0; BLOCK_WORDS * places.len()])?,
+            // SAFETY: the places are plain data of whole words.
+            blocks: device_words(unsafe { words_of(&places) })?,
             block_mask: places.len() as u64 - 1,
             known: tables.known,
             sums,
@@ -176,11 +175,11 @@ impl OnDevice {
             block_bits: Context::block_bits(session().cta_blocks()),
         };
         // SAFETY: the structure is plain data of whole words.
-        let address = device_words(unsafe { words_of(&context) })?;
+        let address = device_words(unsafe { words_of(from_ref(&context)) })?;
         let (give_back, slots) = channel();
         for number in 0..SLOTS {
             let copy = Pinned::new(SLOT_BYTES)?;
-            // The receiver is beside the sender.
+            // Does not fail, as the receiver exists.
             let _ = give_back.send(Slot { number, copy });
         }
         Ok(OnDevice {
@@ -205,7 +204,7 @@ impl OnDevice {
         })
     }
 
-    /// Writes the rows of the table of transfers into the capture and empties it. No launch may be running.
+    /// Writes the rows of the table of transfers to the capture and empties it. No launch may be running.
     fn drain(&self) -> Result<(), CudaError> {
         let (address, rows) = {
             let context = &self.shared.lock().context;
@@ -230,7 +229,7 @@ impl OnDevice {
 }
 
 impl Order {
-    /// Lets later work in `stream` follow the last work of any stream.
+    /// Makes later work in `stream` wait for the last work of any stream.
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {

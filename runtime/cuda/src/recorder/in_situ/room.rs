@@ -1,4 +1,4 @@
-//! Contents of shadow memory, and how it gives way: the program must find all the device memory that it would have without it.
+//! Fills shadow memory, and frees it when the program runs out of device memory.
 
 use super::layout::{BLOCK_SHIFT, Context, UNKNOWN};
 use super::shadow::Piece;
@@ -8,11 +8,12 @@ use crate::cuda::memory::{self, device_words, free_and_total, free_device_memory
 use crate::cuda::{CudaError, Status, driver};
 use crate::recorder::RecordError;
 use crate::recorder::runtime::{runtime, session};
+use std::slice::from_ref;
 
 impl InSitu {
-    /// Frees shadow memory for the program, which found no `bytes` of device memory; returns whether there was any.
+    /// Frees shadow memory for the program, which failed to allocate `bytes` of device memory; returns whether there was any.
     pub fn make_room(&self, bytes: usize) -> bool {
-        // A capture forbids waiting.
+        // Waiting would invalidate a capture.
         if !self.is_used() || runtime().graphs.is_capturing() {
             return false;
         }
@@ -26,7 +27,7 @@ impl InSitu {
             device.give_up_a_piece(bytes)
         });
         given.unwrap_or_else(|error| {
-            session().warning(format!("failed to give shadow memory back: {error}"));
+            session().warning(format!("failed to free shadow memory: {error}"));
             false
         })
     }
@@ -44,9 +45,9 @@ impl OnDevice {
             Err(_) if matches!(self.give_back_idle(), Ok(true)) => self.cover(address, bytes),
             covered => covered,
         };
-        // As far as it is covered. Until then no other thread may free the pieces.
+        // Fills what is covered. Meanwhile, no other thread may free the pieces.
         let shared = self.shared.lock();
-        // The rest of an allocation's last word belongs to no other.
+        // The rest of an allocation's last word belongs to no other allocation.
         fill_alone(&shared.shadow.fills(address, bytes, pattern, pattern))?;
         covered
     }
@@ -65,18 +66,16 @@ impl OnDevice {
 
     fn publish(&self, shared: &mut super::Shared) -> Result<(), RecordError> {
         let table = shared.shadow.table()?;
-        let words: Vec<u64> = (table.iter())
-            .flat_map(|place| [place.number, place.lines, place.shadow, place.unused])
-            .collect();
-        // Kernels that run now may still read the old table, which stays.
-        shared.context.blocks = device_words(&words)?;
+        // The old table is not freed, as kernels that run now may still read it.
+        // SAFETY: the places are plain data of whole words.
+        shared.context.blocks = device_words(unsafe { words_of(&table) })?;
         shared.context.block_mask = table.len() as u64 - 1;
         Ok(self.write_context(&shared.context)?)
     }
 
     pub(super) fn write_context(&self, context: &Context) -> Result<(), CudaError> {
         // SAFETY: the structure is plain data of whole words.
-        driver::write(self.context, unsafe { words_of(context) })
+        driver::write(self.context, unsafe { words_of(from_ref(context)) })
     }
 
     /// Frees the shadow of memory that the program has freed; returns whether there was any.
@@ -92,8 +91,7 @@ impl OnDevice {
         Ok(!idle.is_empty())
     }
 
-    /// Gives up all shadow memory; returns whether there was any. Where launches have not ended, it stays allocated: they might wait for
-    /// the host.
+    /// Gives up all shadow memory; returns whether there was any. Only frees it if launches `have_ended`, as they may wait for the host.
     pub(super) fn give_up_all(&self, have_ended: bool) -> Result<bool, RecordError> {
         let shared = &mut *self.shared.lock();
         let pieces = shared.shadow.take_all();
@@ -122,14 +120,14 @@ impl OnDevice {
         free(&[piece])?;
         let (from, to) = (first << BLOCK_SHIFT, (first + piece.blocks) << BLOCK_SHIFT);
         session().warning(format!(
-            "the program needs {bytes} bytes of device memory, so {} bytes of shadow memory were given back; what kernels load from {from:#x} to {to:#x} counts as unknown",
+            "the program needs {bytes} bytes of device memory, so {} bytes of shadow memory were freed; what kernels load from {from:#x} to {to:#x} counts as unknown",
             piece.bytes()
         ));
         Ok(true)
     }
 }
 
-/// Fills pieces of memory, each with a pattern, in a stream of their own, and waits for it.
+/// Fills pieces of memory, each with its pattern, in a separate stream, and waits for that.
 pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
     driver::alone("fill shadow memory", |stream| {
         fills
@@ -145,9 +143,9 @@ pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
 
 fn free(pieces: &[Piece]) -> Result<(), CudaError> {
     for piece in pieces {
-        // SAFETY: no kernel of the recorder's runs, and the table no longer leads there.
+        // SAFETY: no recorded kernel runs, and the table no longer contains the piece.
         let freed = unsafe { free_device_memory(piece.memory) };
-        freed.check("give shadow memory back")?;
+        freed.check("free shadow memory")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Shadow memory, and the table by which kernels find it.
+//! Shadow memory, and the table in which kernels find it.
 
 use super::layout::{
     BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, SHADOW_BYTES, STORED_IN_BYTES,
@@ -8,25 +8,25 @@ use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
 use std::collections::BTreeMap;
 
-/// Initial places of the table.
+/// Initial number of places in the table.
 const FEWEST_PLACES: usize = 1 << 12;
-/// Most places: one for each block of a 47-bit address space.
+/// Most places, which is one for each block of a 47-bit address space.
 const MOST_PLACES: usize = 1 << 26;
 /// Most blocks whose shadow is allocated at once: 4 GiB.
 const MOST_AT_ONCE: u64 = 512;
 
-/// Part of the device's memory that stays free for kernels, local memory and libraries where no limit is given.
+/// Share of the device's memory (1/64) that stays free for kernels, local memory and libraries if there is no limit.
 const FREE_SHARE: usize = 64;
 
 #[derive(Default)]
 pub struct Shadow {
-    /// By the number of the first block.
+    /// Pieces by the number of their first block.
     pieces: BTreeMap<u64, Piece>,
-    /// The program's allocations: bytes by first byte.
+    /// The program's allocations: first byte → size.
     live: BTreeMap<u64, u64>,
     places: usize,
     limit: Option<u64>,
-    /// Whether some memory got its shadow after it was written, so that the writers are unknown.
+    /// Whether some memory may have got its shadow after it was written, so that the writers are unknown.
     has_forgotten: bool,
 }
 
@@ -85,7 +85,7 @@ impl Shadow {
         self.live.remove(&address);
     }
 
-    /// The program's allocations: first byte and length.
+    /// Returns first byte and size of the program's allocations.
     pub fn live(&self) -> Vec<(u64, u64)> {
         self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
     }
@@ -98,7 +98,7 @@ impl Shadow {
         self.pieces.values().map(Piece::bytes).sum()
     }
 
-    /// Gives all blocks of a range a shadow, as far as there is memory. Adds the new memory to `new`: address and bytes.
+    /// Allocates the shadow of all blocks of a range, as far as there is memory. Adds address and size of the new memory to `new`.
     pub fn cover(
         &mut self,
         address: u64,
@@ -119,7 +119,7 @@ impl Shadow {
             piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
             self.pieces.insert(number, piece);
             new.push((piece.memory, piece.bytes()));
-            // Blocks between these hold only the range.
+            // The blocks between these contain only the range.
             let edges = [number, number + blocks - 1];
             self.has_forgotten |= edges.iter().any(|&edge| self.holds_others(edge, address));
             number += blocks;
@@ -127,7 +127,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Whether a block holds another allocation than that at `address`.
+    /// Returns whether a block contains an allocation other than that at `address`.
     fn holds_others(&self, block: u64, address: u64) -> bool {
         let (first, end) = (block << BLOCK_SHIFT, (block + 1) << BLOCK_SHIFT);
         let mut others = (self.live.range(..end).rev()).filter(|&(&at, _)| at != address);
@@ -181,7 +181,7 @@ impl Shadow {
         self.pieces.remove_entry(&first)
     }
 
-    /// The table in which every block has a place of its own.
+    /// Makes the table, in which each block has its own place.
     pub fn table(&mut self) -> Result<Vec<Block>, RecordError> {
         let mut count = self.places.max(FEWEST_PLACES);
         loop {
@@ -211,7 +211,7 @@ impl Shadow {
         }
     }
 
-    /// Shadow memory of the units that a range covers, as pieces, and of those that it covers partly, by address.
+    /// Returns the shadow memory of the units that a range covers, as pieces, and the addresses of those that it covers partly.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
         let (end, size) = (address.saturating_add(bytes), unit.bytes());
         let (first, last) = (address.next_multiple_of(size), end / size * size);
@@ -239,8 +239,7 @@ impl Shadow {
         (pieces, edges)
     }
 
-    /// The pieces of shadow memory that an access of the host to a range changes, each with its pattern; `at_edges` is that of words that
-    /// the range covers partly.
+    /// Returns the pieces of shadow memory to change for a range, each with its pattern; `at_edges` is that of partly covered words.
     pub fn fills(
         &self,
         address: u64,
@@ -261,7 +260,7 @@ impl Shadow {
         whole.chain(edges).chain(cut).collect()
     }
 
-    /// The end of the line in which a range ends, if its allocation ends there too and the rest of the line is free.
+    /// Returns the end of a range, rounded up to a line if its allocation ends there as well and the rest of the line is free.
     fn end_of_line(&self, end: u64) -> u64 {
         let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
         let ends_here = (self.live.range(..end).next_back())
@@ -270,7 +269,7 @@ impl Shadow {
         if ends_here && is_free { until } else { end }
     }
 
-    /// The address in shadow memory of the unit at an address.
+    /// Returns the address in shadow memory of the unit at an address.
     fn place_of(&self, unit: Unit, address: u64) -> Option<u64> {
         let (first, piece) = self.piece_of(address >> BLOCK_SHIFT)?;
         let memory = match unit {

@@ -12,7 +12,7 @@ pub struct Summed {
     pub new_rows: u64,
     /// Bytes for which the table had no room.
     pub lost_bytes: u64,
-    /// Words whose bytes got no entries of their own.
+    /// Words whose bytes did not get separate entries.
     pub not_split: u64,
 }
 
@@ -38,7 +38,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
             let first = THREADS + (operation * WIDTHS + width) * CLASSES;
             let mut by_class = [0; CLASSES];
             by_class.copy_from_slice(&all[first..first + CLASSES]);
-            // This counter has all loads or atomic operations, whatever their class.
+            // This counter has all loads or atomic operations of any class.
             let counted = std::mem::take(&mut by_class[INPUT_CLASS]);
             by_class[INPUT_CLASS] = counted.saturating_sub(by_class.iter().sum());
             for (class, threads) in by_class.into_iter().enumerate() {
@@ -58,9 +58,8 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
         sums.loaded.uninitialised,
         sums.loaded.unknown,
         sums.loaded.local,
-    ] = [
-        classes[0], classes[1], classes[2], classes[3], classes[4], classes[5],
-    ];
+        ..,
+    ] = classes;
     sums.loaded.perhaps_local = all[PERHAPS_LOCAL];
     sums.several_writers_bytes = all[SEVERAL_WRITERS];
     sums.racing_bytes = all[RACING];
@@ -74,7 +73,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
     }
 }
 
-/// The transfers in rows of the table; free rows are skipped.
+/// Returns the transfers in rows of the table, skipping free ones.
 pub fn parts(rows: &[Transfer]) -> Parts {
     let mut parts = Parts::default();
     for row in rows.iter().filter(|row| row.source != 0) {

@@ -1,4 +1,4 @@
-//! The tables beside shadow memory on a device.
+//! The device's tables other than shadow memory.
 
 use super::layout::{KNOWN_BYTES, Transfer};
 use super::room::fill_alone;
@@ -6,18 +6,18 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
 
-/// Rows of the set of what CTAs received; more on a GPU with much memory.
+/// Rows of the set of received words; more on a GPU with much memory.
 const READERS: usize = 1 << 24;
-/// Their largest share of the GPU's memory.
+/// Their largest share of the GPU's memory (1/32).
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;
-/// Most words whose bytes have entries of their own.
+/// Most words whose bytes have separate entries.
 const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
 const FEWEST_ROWS: usize = 1 << 12;
 
-/// Address and rows of each table.
+/// Address and number of rows of each table.
 pub struct Tables {
     pub readers: (u64, usize),
     pub transfers: (u64, usize),
@@ -28,7 +28,7 @@ pub struct Tables {
 impl Tables {
     pub fn new() -> Result<Self, RecordError> {
         let (readers, transfers) = if limits_address_space()? {
-            // Device memory takes address space, which the program may need.
+            // Device memory takes up address space, which the program may need.
             (READERS, TRANSFERS / 4)
         } else {
             let (_, total) = free_and_total()?;
@@ -49,14 +49,14 @@ fn limits_address_space() -> Result<bool, RecordError> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the pointer leads to a limit.
+    // SAFETY: the pointer points to a limit.
     if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } != 0 {
         return Err(RecordError::AddressSpaceLimit);
     }
     Ok(limit.rlim_cur != libc::RLIM_INFINITY)
 }
 
-/// Cleared device memory of `rows` rows, or of fewer where memory is short: its address and the rows.
+/// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns its address and their number.
 pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), CudaError> {
     let mut rows = rows;
     loop {

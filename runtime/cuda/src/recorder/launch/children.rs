@@ -1,5 +1,5 @@
-//! Launches from the device. A kernel notes its requests (`device/support_children.cu`). When it has ended, the host carries them out,
-//! each child as a launch of its own. One such kernel runs at a time.
+//! Launches from the device. A kernel notes its requests (`device/support_children.cu`). When it has ended, the host carries them out, each
+//! child as a separate launch. Only one such kernel runs at a time.
 
 use super::{Call, Origin};
 use crate::cuda::device::current_device;
@@ -10,16 +10,17 @@ use crate::recorder::RecordError;
 use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::dim3;
 use parking_lot::Mutex;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::children::{Child, run_all};
 use superstep_trace::CopyDirection;
 
-/// Most children of one launch, and bytes of their arguments.
+/// Most children of a launch, and most bytes of their arguments.
 const CAPACITY: usize = 64 << 10;
 const CAPACITY_BYTES: usize = 16 << 20;
-/// The variable of a module with the address of the queue.
+/// A module's variable for the address of the queue.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
 
@@ -69,7 +70,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Empties it; `streams` are in use.
+    /// Empties the queue. `streams` is the number of streams in use.
     fn clear(self, streams: u64) {
         let head = Head {
             streams,
@@ -98,7 +99,7 @@ impl Queue {
             });
         }
         let (requests, bytes) = (head.used as usize, head.used_bytes as usize);
-        // SAFETY: the memory holds both arrays, and the kernel has written these lengths of them.
+        // SAFETY: the memory holds both arrays, of which the kernel has written these lengths.
         unsafe {
             let first = self.0.at::<u8>();
             let requests = std::slice::from_raw_parts(first.add(Self::CHILDREN).cast(), requests);
@@ -127,7 +128,7 @@ enum Move {
 #[derive(Default)]
 struct State {
     queues: HashMap<c_int, Queue>,
-    /// Devices and binaries whose variable leads to the queue.
+    /// Devices and binaries whose variable points to the queue.
     modules: HashSet<(c_int, Binary)>,
     /// The functions of [`Move`], by device.
     moves: HashMap<c_int, [Function; 2]>,
@@ -154,7 +155,7 @@ impl Children {
         }
         let drain = |kernel: &Kernel, origin: &Origin| {
             if !call.stream().synchronize().is_success() {
-                // The program and the monitor see for themselves that the kernel failed.
+                // The program and the monitor notice on their own that the kernel failed.
                 return Ok(Vec::new());
             }
             let (requests, arguments) = queue.take(&kernel.name)?;
@@ -204,16 +205,12 @@ impl Children {
 }
 
 impl State {
-    /// The queue of the current device, made known to the kernel's module.
+    /// Returns the current device's queue, after writing its address to the kernel's module.
     fn queue(&mut self, kernel: &Kernel) -> Result<Queue, CudaError> {
         let device = current_device();
-        let queue = match self.queues.get(&device) {
-            Some(queue) => *queue,
-            None => {
-                let queue = Queue::new()?;
-                self.queues.insert(device, queue);
-                queue
-            }
+        let queue = match self.queues.entry(device) {
+            Entry::Occupied(queue) => *queue.get(),
+            Entry::Vacant(place) => *place.insert(Queue::new()?),
         };
         if !self.modules.contains(&(device, kernel.binary)) {
             let module = driver::module_of(kernel.stub)?;
@@ -237,17 +234,13 @@ impl State {
     ) -> Result<(), CudaError> {
         const DOING: &str = "copy or fill memory for a kernel";
         let device = current_device();
-        let functions = match self.moves.get(&device) {
-            Some(functions) => *functions,
-            None => {
-                let load = |name| driver::load(MOVES, name, DOING);
-                let functions = [
-                    load(c"__superstep_child_copy_bytes")?,
-                    load(c"__superstep_child_fill_bytes")?,
-                ];
-                self.moves.insert(device, functions);
-                functions
-            }
+        let load = |name| driver::load(MOVES, name, DOING);
+        let functions = match self.moves.entry(device) {
+            Entry::Occupied(functions) => *functions.get(),
+            Entry::Vacant(place) => *place.insert([
+                load(c"__superstep_child_copy_bytes")?,
+                load(c"__superstep_child_fill_bytes")?,
+            ]),
         };
         let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
         let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
@@ -258,7 +251,7 @@ impl State {
     }
 }
 
-/// The launch that `parent` requested. `bytes` are those of all arguments.
+/// Resolves the launch that `parent` requested. `bytes` has the arguments of all launches.
 fn resolve(
     parent: &Kernel,
     origin: &Origin,

@@ -19,17 +19,17 @@ use std::sync::Arc;
 use superstep_runtime_core::cuda::extents;
 use superstep_trace::{OpaqueGeometry, Probe};
 
-/// A place in a CUDA graph. Nodes that are added follow each other.
+/// A place in a CUDA graph, where added nodes follow each other.
 pub trait Insertion {
     fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
 
-    /// The buffer of the kernels before it, or another one.
+    /// Returns the buffer of the kernels before it, or another one.
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError>;
 
     /// Adds the kernel that empties a buffer.
     fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError>;
 
-    /// Clears the recorder's device memory: address and bytes.
+    /// Clears the recorder's device memory, given by address and size in bytes.
     fn clear(&mut self, memory: (u64, usize)) -> Status;
 
     /// Copies the recorder's device memory to the host.
@@ -85,7 +85,7 @@ impl Insertion for Captured<'_> {
 
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError> {
         let runtime = runtime();
-        // Not by its handle: the default streams of all host threads have the same.
+        // Not by its handle, which the default streams of all host threads share.
         let number = runtime.stream(self.call.stream);
         let make = || runtime.tracing.graph_buffer();
         runtime.graphs.captured_buffer(self.graph, number, make)
@@ -100,13 +100,13 @@ impl Insertion for Captured<'_> {
     }
 
     fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
-        // SAFETY: the memory is the recorder's and is never given back.
+        // SAFETY: the memory is the recorder's and is never freed.
         let cleared = unsafe { memory::fill(address, 0, bytes, self.call.stream()) };
         self.added(cleared)
     }
 
     fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
-        // SAFETY: both sides are the recorder's, hold `bytes` bytes and are never given back.
+        // SAFETY: both sides are the recorder's, hold `bytes` bytes and are never freed.
         let copied = unsafe { memory::copy_to_host(to.at(), from, bytes, self.call.stream()) };
         self.added(copied)
     }
@@ -138,11 +138,11 @@ struct Explicit<'a> {
 
 impl Explicit<'_> {
     fn added_kernel(&self) -> GraphNode {
-        // SAFETY: the program gives room for a handle, which `add` has filled.
+        // SAFETY: the program passes room for a handle, which `add` has filled.
         unsafe { *self.handle }
     }
 
-    /// Adds a node of the recorder's after the last one.
+    /// Adds a node of the recorder after the last one.
     fn add_own(
         &mut self,
         add: impl FnOnce(*mut cudaGraphNode_t, Graph, *const cudaGraphNode_t, usize) -> Status,
@@ -198,7 +198,7 @@ impl Insertion for Explicit<'_> {
             width: bytes,
             height: 1,
         };
-        // SAFETY: the nodes are the graph's; the memory is the recorder's and is never given back.
+        // SAFETY: the nodes are the graph's; the memory is the recorder's and is never freed.
         self.add_own(|node, graph, first, count| unsafe {
             cuda!(cudaGraphAddMemsetNode(
                 node,
@@ -213,7 +213,7 @@ impl Insertion for Explicit<'_> {
     fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
         let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
         let from = from as *const c_void;
-        // SAFETY: the nodes are the graph's; both sides are the recorder's, hold `bytes` bytes and are never given back.
+        // SAFETY: the nodes are the graph's; both sides are the recorder's, hold `bytes` bytes and are never freed.
         self.add_own(|node, graph, first, count| unsafe {
             let graph = graph.raw();
             cuda!(cudaGraphAddMemcpyNode1D(
@@ -245,7 +245,7 @@ impl Insertion for Explicit<'_> {
     }
 }
 
-/// Runs `run` with the parameters of a kernel with its two trailing arguments.
+/// Calls `run` with a kernel's parameters, to which its two trailing arguments are added.
 fn with_arguments(
     kernel: &Kernel,
     parameters: &cudaKernelNodeParams,
@@ -260,8 +260,7 @@ fn with_arguments(
     })
 }
 
-/// Adds a kernel to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a
-/// kernel as it is.
+/// Adds a kernel to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a kernel unchanged.
 pub fn add_kernel(
     handle: *mut GraphNode,
     graph: Graph,
@@ -282,13 +281,13 @@ pub fn add_kernel(
                 block: extents(parameters.blockDim),
             };
             let node = opaque::node(kernel.map(|kernel| kernel.name.clone()), geometry);
-            // SAFETY: the program gives room for a handle, which `add` has filled.
+            // SAFETY: the program passes room for a handle, which `add` has filled.
             let added = unsafe { *handle };
             (runtime.graphs).add(graph, Some(added), Vec::new(), node);
         }
         return status;
     };
-    // A node after a traced kernel follows its flush, when the buffer is free.
+    // A node after a traced kernel follows its flush, after which the buffer is free.
     let tail = |&node: &GraphNode| {
         let known = runtime.graphs.node(node);
         let tail = known.and_then(|known| known.own.last().copied());
@@ -313,15 +312,21 @@ pub fn add_kernel(
     }
 }
 
-fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+/// Returns an error if a kernel cannot be recorded in a graph.
+fn check(kernel: &Kernel, parameters: &cudaKernelNodeParams) -> Result<(), RecordError> {
     if kernel.launches {
         return Err(RecordError::ChildrenInGraph);
     }
-    let parameters = place.parameters;
-    let has_parameters = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
-    if has_parameters && !parameters.extra.is_null() {
+    let has_trailing = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
+    if has_trailing && !parameters.extra.is_null() {
         return Err(RecordError::ArgumentsInOneBlock);
     }
+    Ok(())
+}
+
+fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+    let parameters = place.parameters;
+    check(kernel, parameters)?;
     let Some(recorder) = kernel.recorder else {
         return Ok(place.kernel(None)?);
     };
@@ -342,18 +347,18 @@ fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), Rec
     Ok(())
 }
 
-/// The bits of the second trailing argument of a kernel in a graph.
+/// Returns the bits of the second trailing argument of a kernel in a graph.
 pub fn graph_bits(kernel: &Kernel) -> u64 {
     selection::launch_bits(session().recorded_in_graphs(&kernel.name))
 }
 
-/// Sets the parameters of a kernel's node, in a graph or in an instance.
+/// Sets the parameters of a kernel's node in a graph or in an instance.
 pub fn set_parameters(
     handle: GraphNode,
     parameters: *const cudaKernelNodeParams,
     real: impl FnOnce(*const cudaKernelNodeParams) -> Status,
 ) -> Status {
-    // SAFETY: the program gives parameters, or null.
+    // SAFETY: the program passes parameters, or null.
     let Some(given) = (unsafe { parameters.as_ref() }) else {
         return real(parameters);
     };
@@ -396,14 +401,10 @@ fn set_in_situ(
     let Some(kernel) = kernel.filter(|kernel| kernel.probe == Some(Probe::Trace)) else {
         return real(given);
     };
-    let refused = if kernel.launches {
-        RecordError::ChildrenInGraph
-    } else if !given.extra.is_null() {
-        RecordError::ArgumentsInOneBlock
-    } else {
-        return with_arguments(kernel, given, in_situ::NOT_YET, |parameters| {
+    match check(kernel, given) {
+        Ok(()) => with_arguments(kernel, given, in_situ::NOT_YET, |parameters| {
             real(parameters)
-        });
-    };
-    cannot_launch(&kernel.name, refused)
+        }),
+        Err(error) => cannot_launch(&kernel.name, error),
+    }
 }

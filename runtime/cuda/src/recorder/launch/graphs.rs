@@ -12,8 +12,7 @@ use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork};
 use superstep_trace::{LaunchOutcome, OpaqueGeometry, StreamId};
 
-/// Launches an instance of a graph: announces its kernels and notes its copies and fills, in the order of the edges, or else that in
-/// which they were added.
+/// Launches an instance of a graph, after announcing its kernels and noting its copies and fills.
 pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> Status) -> Status {
     if is_used_fork() {
         return Status::INITIALIZATION_ERROR;
@@ -40,10 +39,10 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     let traced = buffers.len();
     buffers.sort_by_key(|buffer| Arc::as_ptr(buffer) as usize);
     buffers.dedup_by(|a, b| Arc::ptr_eq(a, b));
-    // Locked in one order, so that two threads do not deadlock.
+    // Always locked in the same order, so that two threads do not deadlock.
     let submits: Vec<_> = buffers.iter().map(|buffer| buffer.submit.lock()).collect();
     for buffer in &buffers {
-        // Waits for another instance of the same graph, perhaps in another stream.
+        // Waits for another instance of the same graph, which may be in another stream.
         if let Some((last, event)) = *buffer.last.lock()
             && last != instance
         {
@@ -55,7 +54,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     let number = runtime.stream(into);
     let announce = |node: &Arc<Node>| {
         if let Some((buffer, active)) = announce(node, number) {
-            // The last one gives the event back.
+            // The last one returns the event to the pool.
             let own = event.filter(|_| tickets.len() + 1 == traced);
             let ticket = buffer.queue.push(active, [None, own], event);
             tickets.push((buffer, ticket));
@@ -68,7 +67,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
         take_back(&nodes, &tickets, stream, status);
     }
     if traced == 0 {
-        runtime.events.give_back(event);
+        runtime.events.give_back([event]);
     }
     for (buffer, ticket) in &tickets {
         buffer.queue.submitted(ticket);
@@ -83,7 +82,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     status
 }
 
-/// Notes the instance that used a buffer last, with an event after its launch.
+/// Notes the last instance to use a buffer, with an event after its launch.
 fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream: Stream) {
     let mut last = buffer.last.lock();
     let event = match *last {
@@ -94,7 +93,7 @@ fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream
     *last = event.map(|event| (instance, event));
 }
 
-/// Numbers a kernel's launch; returns the buffer through which its accesses come.
+/// Numbers a kernel's launch; returns the buffer that receives its accesses.
 fn announce(node: &Node, stream: StreamId) -> Option<(Arc<DrainBuffer>, ActiveLaunch)> {
     let geometry = *node.geometry.lock();
     let name = &*node.kernel.name;
@@ -134,7 +133,7 @@ fn take_back(
     }
 }
 
-/// Refuses to add kernels to one graph twice: they could use one buffer at the same time.
+/// Refuses to add kernels to a graph twice, as they could use the same buffer at the same time.
 pub fn refuse_twice() -> Status {
     session().fault(
         "failed to add a CUDA graph to another one twice: its kernels could run at the same time and would mix their traces; capture or build it again for the second one",

@@ -1,4 +1,4 @@
-//! A kernel launch of the program's, and what all recorders do around it.
+//! A kernel launch of the program, and what all recorders do around it.
 
 pub mod children;
 pub mod graph_nodes;
@@ -28,7 +28,7 @@ pub type Arguments = *mut *mut c_void;
 pub enum Form {
     Plain,
     Cooperative,
-    /// With attributes, or with room for them.
+    /// With attributes, or by a function that accepts them.
     Extended,
 }
 
@@ -45,18 +45,18 @@ pub struct Call<'a> {
     pub origin: Origin,
 }
 
-/// The cause of a launch, and its number.
+/// The origin of a launch, and its number.
 #[derive(Default)]
 pub struct Origin {
-    /// `sequence` of the launch whose kernel requested it; `None` for the host's.
+    /// Sequence number of the launch whose kernel requested it; `None` for the host's.
     pub parent: Option<u64>,
     pub in_graph: bool,
-    /// Its own, once it has begun.
+    /// Its own sequence number, once it has begun.
     pub sequence: Cell<Option<u64>>,
 }
 
 impl<'a> Call<'a> {
-    /// A plain launch by the host. `shape`: grid and CTA.
+    /// Makes a plain launch by the host.
     pub fn new(
         stub: Stub,
         [grid, block]: [[u32; 3]; 2],
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
             return self.launch_as_is();
         }
         let kernel = runtime.kernel(self.stub);
-        // Nothing runs: there is no launch to record.
+        // Nothing runs, so there is no launch to record.
         if runtime.is_unloaded() {
             return self.refused(kernel.as_deref());
         }
@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
         // CUDA refuses these, and nothing runs.
         if !is_configuration(self.grid, self.block)
             || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
-            // Its question may load the kernel's module, which must not spoil a capture.
+            // The query may load the kernel's module, which must not invalidate a capture.
             || match runtime.graphs.is_capturing() {
                 true => with_relaxed_capture(|| self.exceeds_limits(&kernel)),
                 false => self.exceeds_limits(&kernel),
@@ -112,7 +112,7 @@ impl<'a> Call<'a> {
             return self.refused(Some(&kernel));
         }
         let launched = if runtime.graphs.is_capturing() {
-            // The recorder's calls must not spoil the capture.
+            // The recorder's calls must not invalidate the capture.
             with_relaxed_capture(|| self.capture(&kernel, recorder))
         } else {
             self.with_children(&kernel)
@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Launches while some stream is captured into a CUDA graph, perhaps this one.
+    /// Launches while a stream, perhaps this one, is captured into a CUDA graph.
     fn capture(
         &self,
         kernel: &Arc<Kernel>,
@@ -181,7 +181,7 @@ impl<'a> Call<'a> {
         self.record(kernel)
     }
 
-    /// Launches the kernel alone; an error where it cannot be recorded.
+    /// Launches the kernel without its children. Returns an error if it cannot be recorded.
     pub fn record(&self, kernel: &Kernel) -> Result<Status, RecordError> {
         match kernel.recorder {
             Some(recorder) => recorder.launch(self, kernel),
@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
         (status, queued)
     }
 
-    /// Reports how the trace may have caused the refusal of a launch.
+    /// Reports how the trace may have caused a launch to be refused.
     pub fn explain_refusal(&self, kernel: &Kernel, status: Status) {
         let threads = self.block.iter().product::<u32>() as c_int;
         let name = &kernel.name;
@@ -265,7 +265,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Whether all CTAs fit on the device at the same time, apart from registers and shared memory.
+/// Returns whether all CTAs fit on the device at the same time, as far as it does not depend on registers and shared memory.
 fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
     let device = current_device();
     let attribute = |attribute| {
@@ -339,15 +339,15 @@ pub fn with_trailing(
     run(all.as_mut_ptr())
 }
 
-/// Records an event, if it could be made. A failure leaves the time unknown.
+/// Records an event, if there is one. After a failure, the time is unknown.
 pub fn record(event: Option<Event>, stream: Stream) {
     if let Some(event) = event {
         event.record(stream);
     }
 }
 
-/// Reports `kernel` if `status` means that no image in the program holds its device code. Libraries that probe for kernels (CUB)
-/// drop such an error: the program then computes nothing and seems fine, so it is a fault of the run.
+/// Reports `kernel` if `status` means that no image in the program contains its device code. This is a fault of the run, because libraries
+/// that probe for kernels, such as CUB, ignore it: the program then computes nothing and seems fine.
 fn report_missing(kernel: &str, status: Status) {
     let is_missing = matches!(
         status,
@@ -361,7 +361,7 @@ fn report_missing(kernel: &str, status: Status) {
     }
 }
 
-/// Passes on the result of a query about a kernel, which is reported if it is missing. An unregistered function is left to CUDA's error.
+/// Passes on the result of a query about a kernel, and reports the kernel if its device code is missing.
 pub fn noticed(stub: Stub, status: Status) -> Status {
     if !status.is_success()
         && let Some(kernel) = runtime().kernel(stub)

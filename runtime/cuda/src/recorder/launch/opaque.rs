@@ -1,6 +1,6 @@
 //! Launches of code that Superstep did not build: kernels of proprietary libraries, and of modules that the program loads.
 //!
-//! They run as they are. The capture has their times, so that memory that they wrote does not count as unwritten.
+//! They run unchanged. The capture has their times, so that memory that they wrote does not count as unwritten.
 
 use super::{Call, record};
 use crate::cuda::device::current_device;
@@ -21,8 +21,8 @@ use superstep_runtime_core::Geometry;
 use superstep_trace::{KnownCall, OpaqueGeometry};
 
 thread_local! {
-    /// The library's known call that this thread is in; inner `None`: its arguments do not determine its accesses. Never dropped, since
-    /// destructors of the program's variables may call.
+    /// The library's known call that this thread is in. The inner `Option` is `None` if its arguments do not determine its accesses. Never
+    /// dropped, since destructors of the program's variables may make such calls.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 
@@ -30,7 +30,7 @@ pub fn is_in_known_call() -> bool {
     CALL.with_borrow(Option::is_some)
 }
 
-/// Runs `call`; all opaque launches meanwhile belong to it.
+/// Runs `call`, to which all opaque launches meanwhile belong.
 pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T {
     CALL.set(Some(ManuallyDrop::new(known)));
     let done = call();
@@ -55,7 +55,7 @@ impl Call<'_> {
             grid: self.grid,
             block: self.block,
         };
-        // Libraries capture by themselves, too, through functions that are not interposed.
+        // Libraries also capture on their own, through functions that are not interposed.
         let Some(graph) = with_relaxed_capture(|| captured_by(self.stream())) else {
             return launched(self.stream, name, Some(geometry), || self.launch_as_is());
         };
@@ -104,7 +104,7 @@ fn launched(
     record(events[0], into.stream());
     let status = real();
     if !status.is_success() {
-        runtime.events.give_back(events.into_iter().flatten());
+        runtime.events.give_back(events);
         return status;
     }
     record(events[1], into.stream());
@@ -151,7 +151,7 @@ pub fn named(handle: Stub, name: String) {
     NAMES.lock().insert(handle, name);
 }
 
-/// Notes that the handles `function` and `kernel` name one kernel.
+/// Notes that the handles `function` and `kernel` denote the same kernel.
 pub fn named_as(function: Stub, kernel: Stub) {
     let mut names = NAMES.lock();
     if let Some(name) = names.get(&kernel).cloned() {

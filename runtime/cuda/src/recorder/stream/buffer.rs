@@ -1,15 +1,16 @@
-//! Memory of one stream's rings, on both sides.
+//! The memory of a stream's rings, on host and device.
 
 use super::layout::{Header, Shape, VERSION};
 use super::rings::{Ended, HostRing};
 use super::{Flush, Settings};
 use crate::cuda::memory::{Pinned, device_memory, words_of};
 use crate::cuda::{CudaError, driver};
+use std::slice::from_ref;
 
 pub struct Buffer {
-    /// The device's address: the first trailing parameter.
+    /// The device's address, which is the first trailing parameter.
     pub context: u64,
-    /// Smaller than requested when memory is short.
+    /// Smaller than requested if memory is short.
     pub shape: Shape,
     pub rings: Vec<HostRing>,
     pub ended: Ended,
@@ -17,7 +18,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Allocates a buffer, a smaller one where memory is short.
+    /// Allocates a buffer, or a smaller one if memory is short.
     pub fn new(settings: &Settings, selection: u64) -> Result<Self, CudaError> {
         let mut shape = settings.shape;
         let device = loop {
@@ -39,12 +40,12 @@ impl Buffer {
             ..Header::default()
         };
         // SAFETY: the header is plain data without padding.
-        let mut control = unsafe { words_of(&header) }.to_vec();
+        let mut control = unsafe { words_of(from_ref(&header)) }.to_vec();
         control.resize(shape.device_control_bytes() / 8, 0);
         driver::write(device, &control)?;
         let flush = Flush::load(device, shape.parameter(), shape.rings)?;
-        // SAFETY: the memory is as large as the shape asks for, its control words are zeroed, and it is never freed; a device
-        // reset, which takes it away, is announced to the workers first.
+        // SAFETY: the memory is as large as the shape requires, its control words are zeroed, and it is never freed; the workers end before
+        // a device reset destroys it.
         let (rings, ended) = unsafe { HostRing::all(shape, host.at()) };
         Ok(Buffer {
             context: device,
@@ -56,7 +57,7 @@ impl Buffer {
     }
 }
 
-/// Page-locked memory for `shape`, which is reduced where memory is short: to half of what there is, since the program needs some, too.
+/// Allocates page-locked memory for `shape`. If memory is short, reduces `shape` to half of what would fit, as the program also needs some.
 fn host_memory(shape: &mut Shape) -> Result<Pinned, CudaError> {
     let mut short = false;
     loop {

@@ -1,17 +1,16 @@
 //! Sorts the records of a piece by warp, keeping each warp's order.
 //!
-//! The warps of an SM write alternately. Sorted, consecutive records are alike, and encode and compress better. Order between
-//! warps has no meaning in a capture.
+//! Sorted records compress better, as consecutive ones are similar. The order between warps has no meaning in a capture.
 
-/// Warps that are kept apart; more of them are sorted in several rounds.
+/// Most warps that are sorted at a time; more take multiple rounds.
 pub const MOST_WARPS: usize = 512;
 const TABLE: usize = 2 * MOST_WARPS;
 
 pub struct ByWarp {
-    /// Open addressing: number of a list + 1.
+    /// Index of a list + 1, with open addressing.
     table: Box<[u16; TABLE]>,
     lists: Vec<List>,
-    /// Lists in use; the others keep their memory.
+    /// Number of lists in use; the others keep their memory.
     used: usize,
 }
 
@@ -31,7 +30,7 @@ impl Default for ByWarp {
 }
 
 impl ByWarp {
-    /// Adds the record at `offset` of warp `key`; `false` when there are too many warps.
+    /// Adds the record of warp `key` at `offset`. Returns `false` if there are too many warps.
     #[inline]
     pub fn add(&mut self, key: u64, offset: u32) -> bool {
         let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % TABLE;
@@ -67,7 +66,7 @@ impl ByWarp {
         true
     }
 
-    /// Passes all offsets on, warp by warp in the order of their first records, and empties the value.
+    /// Passes on all offsets, warp by warp in the order of their first records, and removes them.
     pub fn drain(&mut self, mut give: impl FnMut(u32)) {
         for list in &mut self.lists[..self.used] {
             list.offsets.drain(..).for_each(&mut give);

@@ -1,14 +1,13 @@
-//! The small kernel after each traced one, which carries the rings' last pieces to the host.
+//! The small kernel after each traced one, which copies the rings' last pieces to the host.
 //!
-//! It is held as PTX, so that the driver makes it fit any GPU.
+//! It is embedded as PTX, so that the driver compiles it for any GPU.
 
 use crate::cuda::{CudaError, Function, Graph, GraphNode, Stream, driver};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
-use std::ffi::c_void;
 use std::ptr::null_mut;
 
 const PTX: &str = include_str!("../../../device/stream_flush.ptx");
-/// Threads of its CTAs: one warp a ring.
+/// Threads of its CTAs, which are one warp per ring.
 const THREADS: u32 = 32;
 
 pub struct Flush {
@@ -30,9 +29,8 @@ impl Flush {
     }
 
     pub fn launch(&self, stream: Stream) -> Result<(), CudaError> {
-        let (mut context, mut parameter) = (self.context, self.parameter);
-        let mut arguments: [*mut c_void; 2] =
-            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let mut words = [self.context, self.parameter];
+        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
         let shape = [[self.rings, 1, 1], [THREADS, 1, 1]];
         // SAFETY: the function takes these two arguments.
         let status =
@@ -40,11 +38,10 @@ impl Flush {
         driver::check(status, "launch the kernel that empties the trace buffers")
     }
 
-    /// Adds it to `graph`, behind `kernel`; returns its node.
+    /// Adds it to `graph`, after `kernel`; returns its node.
     pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, CudaError> {
-        let (mut context, mut parameter) = (self.context, self.parameter);
-        let mut arguments: [*mut c_void; 2] =
-            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let mut words = [self.context, self.parameter];
+        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
         let parameters = CUDA_KERNEL_NODE_PARAMS_v2 {
             func: self.function.raw(),
             gridDimX: self.rings,

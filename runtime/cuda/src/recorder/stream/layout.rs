@@ -1,11 +1,11 @@
-//! Structures that host and device share: the mirror of `device/stream.h`.
+//! Structures that host and device share. Mirrors `device/stream.h`.
 
 pub const VERSION: u64 = 0x1_0000_0002;
 pub const UNIT_BYTES: usize = 16;
 /// Fewest units of a piece, so that a record spans at most two pieces.
 pub const MIN_PIECE_UNITS: usize = 32;
 pub const MAX_SLOTS: usize = 16;
-/// Distance of the host's words that the device polls.
+/// Distance between the host's words that the device polls.
 pub const TAKEN_STRIDE_WORDS: usize = 16;
 
 /// Number of rings less one, in the second trailing parameter.
@@ -16,22 +16,22 @@ pub const PIECE_SHIFT: u32 = 44;
 /// Logarithm of a ring's pieces.
 pub const SLOTS_SHIFT: u32 = 52;
 
-/// Indices of one ring; the host only ever sees zeroes.
+/// The indices of a ring, of which the host only sees zeroes.
 #[repr(C)]
 pub struct Ring {
-    /// Positions given to records, in units.
+    /// Positions that are reserved for records, in units.
     pub head: u64,
     pad0: [u64; 15],
     pub window: u64,
-    /// The host's count, as the device last read it.
+    /// The number of pieces that the host had read when the device last looked.
     pub host_limit: u64,
     pad1: [u64; 14],
-    /// Units written into each slot.
+    /// Units written to each slot.
     pub written: [u32; MAX_SLOTS],
     pad2: [u64; 8],
 }
 
-/// Addresses of the host's side, for the device.
+/// Addresses of the host's memory, for the device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
@@ -39,21 +39,21 @@ pub struct Header {
     /// Pieces of each ring that the host has room for.
     pub host_slots: u64,
     pub data: u64,
-    /// Two words per piece.
+    /// Address of two words for each piece.
     pub ready: u64,
-    /// A word per ring.
+    /// Address of a word for each ring.
     pub taken: u64,
     pub ended: u64,
-    /// Launches that have ended, by the device's count.
+    /// Number of launches that have ended, by the device's count.
     pub serial: u64,
-    /// CTAs of the flush kernel that have ended.
+    /// Number of CTAs of the flush kernel that have ended.
     pub arrived: u64,
     pub pad: [u64; 7],
     /// Address of the selection of CTAs, or 0.
     pub selection: u64,
 }
 
-/// Sizes of one buffer. All but `rings` are powers of two.
+/// Sizes of a buffer. All but `rings` are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// One ring per SM by default.
@@ -65,7 +65,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The nearest shape that the device supports.
+    /// Returns the nearest shape that the device supports.
     pub fn rounded(rings: usize, piece_units: usize, slots: usize, host_slots: usize) -> Self {
         let power = |number: usize, least, most| number.clamp(least, most).next_power_of_two();
         Shape {
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// A shape with less memory on the device, if there is one.
+    /// Returns a shape with less memory on the device, if there is one.
     pub fn smaller_on_device(mut self) -> Option<Self> {
         if self.slots > 2 {
             self.slots = 2;
@@ -100,7 +100,7 @@ impl Shape {
         self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
     }
 
-    /// The first word of `taken` on the host, after the words `ready`.
+    /// Index of the first word of `taken` on the host, after the words `ready`.
     pub fn taken_word(&self) -> usize {
         2 * self.rings * self.host_slots
     }
@@ -109,7 +109,7 @@ impl Shape {
         self.taken_word() + self.rings * TAKEN_STRIDE_WORDS
     }
 
-    /// Bytes of the control words on the host: two words a piece, one line a ring, and one line.
+    /// Bytes of the control words on the host: two words per piece, a line per ring, and another line.
     pub fn host_control_bytes(&self) -> usize {
         let words = self.ended_word() + TAKEN_STRIDE_WORDS;
         (words * 8).next_multiple_of(4096)
@@ -119,7 +119,7 @@ impl Shape {
         self.host_control_bytes() + self.rings * self.host_slots * self.piece_bytes()
     }
 
-    /// The upper half of a kernel's second trailing parameter.
+    /// Returns the upper half of a kernel's second trailing parameter.
     pub fn parameter(&self) -> u64 {
         (self.rings as u64 - 1) << RINGS_SHIFT
             | u64::from(self.piece_units.trailing_zeros()) << PIECE_SHIFT

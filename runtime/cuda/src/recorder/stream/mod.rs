@@ -1,7 +1,7 @@
-//! The protocol `stream`: compact records in rings on the device, which the kernel's own warps carry to the host.
+//! The protocol `stream`: compact records in rings on the device, which the kernel's own warps copy to the host.
 //!
-//! docs/capture/protocol.md has the protocol and its argument. `layout` is what both sides share, `wire` reads records, `rings` is the
-//! host's view of a buffer, `shared` who reads which ring, `workers` the threads that empty it, `buffer` allocates it, `flush` ends a launch's pieces.
+//! docs/capture/protocol.md has the protocol and its proof. `wire` reads records, `rings` is the host's view of a buffer, `shared` assigns
+//! rings to `workers`, which empty them, and `flush` copies a launch's last pieces.
 
 pub mod buffer;
 mod by_warp;

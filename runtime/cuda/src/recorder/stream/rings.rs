@@ -1,9 +1,9 @@
-//! The host's view of a buffer: pieces from the device, ring by ring.
+//! The host's view of a buffer, with pieces from the device, ring by ring.
 
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches are announced.
+/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches have been announced.
 #[derive(Clone, Copy)]
 pub struct Ended(*const AtomicU64);
 
@@ -14,12 +14,12 @@ unsafe impl Sync for Ended {}
 
 impl Ended {
     pub fn launches(&self) -> u64 {
-        // SAFETY: the pointer leads to a living word. Acquire: the launches' pieces were announced before.
+        // SAFETY: the pointer points to a valid word. Acquire: the launches' pieces were announced before.
         unsafe { &*self.0 }.load(Ordering::Acquire)
     }
 }
 
-/// Tells whether a ring has a piece, from any thread.
+/// A ring's words on the host, by which any thread can look whether it has a piece.
 #[derive(Clone, Copy)]
 pub struct Peek {
     ready: *const AtomicU64,
@@ -37,32 +37,31 @@ impl Peek {
         // SAFETY: the ring's own word.
         let next = unsafe { &*self.taken }.load(Ordering::Relaxed) as u32;
         let slot = (next & self.mask) as usize;
-        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` requires that many pairs of words.
         let ready = unsafe { &*self.ready.add(2 * slot) };
         ready.load(Ordering::Relaxed) as u32 == next.wrapping_add(1)
     }
 }
 
-/// One ring's side on the host. One thread uses it at a time.
+/// The host's side of a ring, for one thread at a time.
 pub struct HostRing {
     pub number: usize,
+    pub peek: Peek,
     shape: Shape,
     next: u32,
-    ready: *const AtomicU64,
-    taken: *const AtomicU64,
     data: *const u8,
 }
 
-// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `HostRing::all`); the value's
+// SAFETY: the pointers point to memory that lives as long as the value (a condition of `HostRing::all`); the value's
 // owner is its only user.
 unsafe impl Send for HostRing {}
 
 impl HostRing {
-    /// All rings of a buffer whose host part begins at `host`, and the buffer's count of launches.
+    /// Returns all rings of the buffer whose host part begins at `host`, and the buffer's count of launches.
     ///
     /// # Safety
-    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words, that stay valid as long
-    /// as the values live, and that only the producers of the protocol change.
+    /// `host` points to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They are valid as long as the values
+    /// live, and only the producers of the protocol change them.
     pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
         let ring = |number: usize| {
             let words = host.cast::<AtomicU64>();
@@ -70,15 +69,20 @@ impl HostRing {
                 shape.host_control_bytes() + number * shape.host_slots * shape.piece_bytes();
             let taken_offset = shape.taken_word() + number * TAKEN_STRIDE_WORDS;
             // SAFETY: all three are inside the `shape.host_bytes()` bytes at `host`.
-            unsafe {
-                HostRing {
-                    number,
-                    shape,
-                    next: 0,
+            let (peek, data) = unsafe {
+                let peek = Peek {
                     ready: words.add(2 * number * shape.host_slots),
                     taken: words.add(taken_offset),
-                    data: host.add(data_offset),
-                }
+                    mask: shape.host_slots as u32 - 1,
+                };
+                (peek, host.add(data_offset))
+            };
+            HostRing {
+                number,
+                peek,
+                shape,
+                next: 0,
+                data,
             }
         };
         let rings = (0..shape.rings).map(ring).collect();
@@ -87,21 +91,12 @@ impl HostRing {
         (rings, ended)
     }
 
-    pub fn peek(&self) -> Peek {
-        Peek {
-            ready: self.ready,
-            taken: self.taken,
-            mask: self.shape.host_slots as u32 - 1,
-        }
-    }
-
-    /// Passes the next piece to `read`, if it has arrived and belongs to launch `serial` of the buffer, and frees its room. Returns its
-    /// bytes.
+    /// Passes the next piece to `read`, if it has arrived and belongs to launch `serial`, and frees its slot. Returns its size in bytes.
     pub fn take(&mut self, serial: u64, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
-        let slot = self.next as usize & (self.shape.host_slots - 1);
-        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.
-        let (ready, launch) =
-            unsafe { (&*self.ready.add(2 * slot), &*self.ready.add(2 * slot + 1)) };
+        let Peek { ready, taken, mask } = self.peek;
+        let slot = (self.next & mask) as usize;
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` requires that many pairs of words.
+        let (ready, launch) = unsafe { (&*ready.add(2 * slot), &*ready.add(2 * slot + 1)) };
         // Acquire: the piece and its launch were written before the word.
         let word = ready.load(Ordering::Acquire);
         if word as u32 != self.next.wrapping_add(1) || launch.load(Ordering::Relaxed) != serial {
@@ -116,7 +111,7 @@ impl HostRing {
         read(self.next, piece);
         self.next = self.next.wrapping_add(1);
         // SAFETY: the ring's own word.
-        let taken = unsafe { &*self.taken };
+        let taken = unsafe { &*taken };
         // Release: the piece was read before the device may write there again.
         taken.store(u64::from(self.next), Ordering::Release);
         Some(bytes)

@@ -1,4 +1,4 @@
-//! Sizes of buffers and numbers of threads: configured, or by the device.
+//! Sizes of buffers and numbers of threads, which are configured or depend on the device.
 
 use super::layout::Shape;
 use std::time::Duration;
@@ -10,7 +10,7 @@ const SLOTS: usize = 4;
 const PIECE_UNITS: usize = 4096;
 /// Pieces of each ring that the host has room for.
 const HOST_SLOTS: usize = 32;
-/// Pieces and threads for kernels in CUDA graphs.
+/// Most host pieces of each ring, and most threads, for kernels in CUDA graphs.
 const GRAPH_HOST_SLOTS: usize = 8;
 const GRAPH_WORKERS: usize = 4;
 /// Most threads that empty a buffer by default.
@@ -26,7 +26,7 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     pub sink: RecordSink,
-    /// Longest random pause before each look at the rings; for tests of slow consumers.
+    /// Longest random pause before each look at the rings, for tests of slow consumers.
     pub pause: Duration,
 }
 
@@ -51,7 +51,7 @@ impl Settings {
         }
     }
 
-    /// Settings with less memory and fewer threads, since a CUDA graph may need many buffers.
+    /// Returns settings with less memory and fewer threads, since a CUDA graph may need many buffers.
     pub fn for_graph(mut self) -> Self {
         self.shape.host_slots = self.shape.host_slots.min(GRAPH_HOST_SLOTS);
         self.workers = self.workers.min(GRAPH_WORKERS);

@@ -1,7 +1,6 @@
-//! Rings that several workers empty.
+//! Rings that multiple workers empty, so that none waits for a particular worker.
 //!
-//! A ring's pieces must reach the file in order. So the worker that reads a piece keeps the ring until it has written its groups; then
-//! any other may read the next piece. So no ring waits for one worker.
+//! A ring's pieces must reach the file in order, so the worker that reads a piece keeps the ring until it has written the piece's groups.
 
 use super::rings::{HostRing, Peek};
 use super::wire::Reader;
@@ -26,7 +25,7 @@ pub struct SharedRing {
 impl SharedRing {
     pub fn all(rings: Vec<HostRing>) -> Arc<[SharedRing]> {
         let shared = |host: HostRing| SharedRing {
-            peek: host.peek(),
+            peek: host.peek,
             keeper: AtomicUsize::new(FREE),
             inside: Mutex::new(Inside {
                 reader: Reader::new(host.number),
@@ -37,12 +36,12 @@ impl SharedRing {
         rings.into_iter().map(shared).collect()
     }
 
-    /// Whether it seems to have a piece for `worker`.
+    /// Returns whether the ring seems to have a piece for `worker`.
     pub fn has_piece_for(&self, worker: usize) -> bool {
         self.peek.has_piece() && [FREE, worker].contains(&self.keeper.load(Ordering::Relaxed))
     }
 
-    /// Lets `worker` read the ring, unless another one keeps or reads it; `read` returns whether to keep it.
+    /// Lets `worker` read the ring, unless another one keeps or reads it. `read` returns whether to keep it.
     pub fn visit<T>(
         &self,
         worker: usize,
@@ -53,7 +52,7 @@ impl SharedRing {
         if ![FREE, worker].contains(&self.keeper.load(Ordering::Acquire)) {
             return None;
         }
-        // Before `read`, which may panic: then no other worker may continue.
+        // Before `read`, which may panic; then, no other worker may continue.
         let old = self.keeper.swap(worker, Ordering::Relaxed);
         let (answer, keeps) = read(&mut inside);
         if !keeps {

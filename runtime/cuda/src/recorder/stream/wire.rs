@@ -6,11 +6,9 @@ use superstep_trace::{AccessGroup, Offsets, SiteId, WARP_LANES};
 
 /// Addresses at equal distances.
 pub const FORM_RUN: u32 = 1;
-/// Distances from the base in 16 bits follow.
+/// Distances from the base, in 16 bits each.
 pub const FORM_OFFSETS_16: u32 = 2;
-/// In 32 bits.
 pub const FORM_OFFSETS_32: u32 = 3;
-/// In 64 bits.
 pub const FORM_OFFSETS_64: u32 = 4;
 /// The form's bits in the tag.
 pub const FORM_MASK: u32 = 7;
@@ -19,12 +17,12 @@ pub const TAG_LONG: u32 = 8;
 /// Shift of the low bits of the number of the piece in which the record begins.
 pub const TAG_PIECE_SHIFT: u32 = 4;
 
-/// The longest record: two units and 32 addresses.
+/// Size of the longest record: two units and 32 addresses.
 pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
 
 /// Receiver of the groups of a ring.
 pub trait Emit {
-    /// Whether [`group`](Self::group) wants addresses; otherwise only [`lanes`](Self::lanes) is called.
+    /// Whether [`group`](Self::group) needs addresses. Otherwise, only [`lanes`](Self::lanes) is called.
     const ADDRESSES: bool;
     fn lanes(&mut self, lanes: u32);
     /// Counts `groups` groups of all 32 lanes.
@@ -33,16 +31,16 @@ pub trait Emit {
             self.lanes(WARP_LANES as u32);
         }
     }
-    /// A whole group, after `lanes`.
+    /// Takes a whole group, after `lanes`.
     fn group(&mut self, group: &AccessGroup);
-    /// A group whose lane addresses are `base + offsets[i]`; `group.addresses` is ignored.
+    /// Takes a group whose lane addresses are `base + offsets[i]`; ignores `group.addresses`.
     fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
         self.group(&AccessGroup {
             addresses: offsets.addresses(base, group.lanes()),
             ..*group
         });
     }
-    /// A group whose lane addresses are `base + lane * stride`; `group.addresses` is ignored.
+    /// Takes a group whose lane addresses are `base + lane * stride`; ignores `group.addresses`.
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         let at = |lane| base.wrapping_add(stride.wrapping_mul(lane as u64));
         self.group(&AccessGroup {
@@ -67,13 +65,13 @@ fn word(bytes: &[u8], index: usize) -> u64 {
 
 enum Next {
     Record(Head),
-    /// Its rest comes with the next piece.
+    /// The rest of the record is in the next piece.
     Unfinished,
     /// Not a record of this piece.
     Broken,
 }
 
-/// Looks at the record at the start of `bytes`, whole units of piece `piece`.
+/// Looks at the record at the start of `bytes`, which are whole units of piece `piece`.
 #[inline]
 fn look(bytes: &[u8], piece: u32) -> Next {
     let tag = word(bytes, 1) as u32 & 0xff;
@@ -109,7 +107,7 @@ fn look(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// Number of records at the start of `bytes` that are whole warps' runs of one unit, the most frequent ones. Checks four at a time.
+/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most frequent ones. Checks four at a time.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
@@ -129,7 +127,7 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
     rows + rest.take_while(|unit| is_row(unit)).count()
 }
 
-/// Gives the group of the record at the start of `bytes` to `emit`; `group` is scratch memory.
+/// Passes the group of the record at the start of `bytes` to `emit`; `group` is scratch memory.
 #[inline(never)]
 fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
     let lanes = head.mask.count_ones();
@@ -161,7 +159,7 @@ fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut 
     }
 }
 
-/// Fills in `group` from a header of one unit, but for its addresses. Returns base and stride.
+/// Fills in `group`, except its addresses, from a header of one unit. Returns base and stride.
 #[inline(always)]
 fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     let (first, second) = (word(bytes, 0), word(bytes, 1));
@@ -189,7 +187,7 @@ fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
 pub struct Reader {
     group: AccessGroup,
     by_warp: ByWarp,
-    /// The beginning of a record that the last piece cut, and that piece's number.
+    /// The beginning of a record that continues in the next piece, and the number of its piece.
     leftover: Vec<u8>,
     leftover_piece: u32,
 }
@@ -207,7 +205,7 @@ impl Reader {
         }
     }
 
-    /// Reads the next piece; groups of one warp keep their order. Returns the number of broken records, after which a piece is not read.
+    /// Reads the next piece up to a broken record; groups of a warp keep their order. Returns the number of broken records.
     pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         if !self.leftover.is_empty() {
             let had = self.leftover.len();
@@ -282,7 +280,7 @@ impl Reader {
                     other => break other,
                 },
             };
-            // Everything of the second word but tag and site.
+            // The second word without tag and site.
             let key = word(record, 1) & 0xffff_ffff_0000_1f00;
             if !self.by_warp.add(key, at as u32) {
                 self.by_warp.drain(&mut give);

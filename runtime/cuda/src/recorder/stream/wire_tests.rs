@@ -1,11 +1,11 @@
-//! Records as the device writes them, read back.
+//! Reads records in the form that the device writes.
 
 use super::layout::UNIT_BYTES;
 use super::wire::*;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
-/// The record that the device writes for `group`, in the same steps; it begins in piece `piece`.
+/// Makes the record of `group` in the same steps as the device; it begins in piece `piece`.
 pub(super) fn record(group: &AccessGroup, piece: u32) -> Vec<u8> {
     let mask = group.mask;
     let pairs = mask & mask >> 1;
@@ -143,7 +143,7 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
 
 proptest! {
     #[test]
-    fn groups_come_back_whole_and_each_warps_in_order(
+    fn groups_are_read_whole_and_in_order_for_each_warp(
         groups in prop::collection::vec(any_group(), 0..60),
         piece_units in prop_oneof![Just(32usize), Just(64)],
     ) {
@@ -160,7 +160,7 @@ proptest! {
             prop_assert_eq!(counter.piece(number as u32, piece, &mut count), 0);
         }
         prop_assert_eq!(reader.end(), 0);
-        // Pieces are sorted by warp; within a warp the order stays.
+        // Pieces are sorted by warp, and each warp keeps its order.
         let key = |group: &AccessGroup| (group.cta, group.warp);
         let (mut expected, mut back) = (groups.clone(), seen.groups);
         expected.sort_by_key(key);
@@ -184,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn a_full_warp_in_a_row_takes_one_unit() {
+fn a_run_of_a_full_warp_takes_one_unit() {
     let group = AccessGroup {
         site: SiteId(0x3_0021),
         cta: 70_000,
@@ -208,7 +208,7 @@ fn unwritten_records_are_broken() {
         ..AccessGroup::EMPTY
     };
     let mut reader = Reader::new(0);
-    // A record of the lap before, and memory that nobody wrote.
+    // A record of the previous lap, and memory that was never written.
     for bytes in [record(&group, 1), vec![0; 16]] {
         let mut seen = All::default();
         assert_eq!(reader.piece(5, &bytes, &mut seen), 1);

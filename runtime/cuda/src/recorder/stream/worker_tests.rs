@@ -1,4 +1,4 @@
-//! Workers without a GPU: the test is the device that announces pieces and counts launches.
+//! Workers without a GPU. The test acts as the device, which announces pieces and counts launches.
 
 use super::layout::Shape;
 use super::rings::HostRing;
@@ -67,7 +67,7 @@ impl Device {
     fn of(shape: Shape, workers: usize, seen: Seen, pause: Duration) -> Self {
         let zeroes = (0..shape.host_bytes() / 8).map(|_| AtomicU64::new(0));
         let words: &'static [AtomicU64] = Box::leak(zeroes.collect());
-        // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
+        // SAFETY: the memory has the required size, is zeroed and leaked; alignment to a page is not used.
         let (all, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
         let queue = Arc::new(Queue::counted(ended));
         let team = Team::new(workers);
@@ -120,7 +120,7 @@ impl Device {
         self.queue.push(active, [None; 2], None)
     }
 
-    /// The running kernel fills a piece of a ring with `records` records and announces it, when the host has room.
+    /// Fills a piece of a ring with `records` records of the running kernel, and announces it when the host has room.
     fn piece(&mut self, ring: usize, records: usize) {
         let (shape, piece) = (self.shape, self.next_piece[ring]);
         let taken = &self.words[shape.taken_word() + ring * super::layout::TAKEN_STRIDE_WORDS];
@@ -160,7 +160,7 @@ impl Device {
         self.words[self.shape.ended_word()].store(self.ended, Ordering::Release);
     }
 
-    /// Waits for the workers; launches with their endings, and panics of each worker.
+    /// Waits for the workers; returns launches with their endings, and the panics of each worker.
     fn close(self) -> (Vec<(u32, Ending)>, Vec<u32>) {
         assert!(self.queue.wait_until_empty(Duration::from_secs(20)));
         self.queue.close();
@@ -204,7 +204,7 @@ fn pieces_of_many_launches_in_flight_go_to_their_launches() {
 }
 
 #[test]
-fn a_ring_that_goes_from_worker_to_worker_keeps_its_order() {
+fn a_ring_that_multiple_workers_read_keeps_its_order() {
     const PIECES: u64 = 200;
     let folder = tempfile::tempdir().expect("there is room");
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cuda))
@@ -213,7 +213,7 @@ fn a_ring_that_goes_from_worker_to_worker_keeps_its_order() {
         file: Some(capture.stream(StreamId(0)).expect("the file can be made")),
         ..Seen::default()
     };
-    // Pieces so large that chunks become full while the kernel runs, and only two of the rings have any.
+    // The pieces are so large that chunks become full while the kernel runs, and only two rings have any.
     let shape = Shape::rounded(8, 2048, 2, 4);
     let mut device = Device::of(shape, 4, seen, Duration::ZERO);
     for launch in 0..2 {
@@ -248,7 +248,7 @@ fn a_ring_that_goes_from_worker_to_worker_keeps_its_order() {
 }
 
 #[test]
-fn a_fault_ends_the_launch_that_ran_and_no_earlier_one() {
+fn a_fault_ends_the_running_launch_and_no_earlier_one() {
     let mut device = Device::new(2, 2, Seen::default(), Duration::ZERO);
     for launch in 0..4 {
         device.push(launch);

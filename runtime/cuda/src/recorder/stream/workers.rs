@@ -1,6 +1,6 @@
-//! The threads that empty a stream's rings. While a kernel runs, each takes what is there from any ring.
+//! The threads that empty a stream's rings. While a kernel runs, each takes pieces from any ring.
 //!
-//! They make no CUDA call, since a kernel may be waiting for them (see `consumer`).
+//! They make no CUDA calls, since a kernel may be waiting for them (see `consumer`).
 
 use super::settings::WorkerSettings;
 use super::shared::SharedRing;
@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 use superstep_abi::RecordSink;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
-/// Time for which a worker polls without a pause after it found something.
+/// How long a worker polls without a pause after it has found something.
 const ALERT: Duration = Duration::from_micros(100);
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 /// Most launches that a worker takes from the queue at once.
 const MOST_AT_ONCE: usize = 64;
-/// Time for which a worker without a launch polls before it sleeps.
+/// How long a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
-/// Longest time that encoded accesses wait for more, so that a killed program's capture shows where it was.
+/// How long encoded accesses wait for more before they are written, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
-/// The same while more arrive.
+/// As `QUIET_AFTER`, while more accesses arrive.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
-/// Bytes that the memory sink of one worker keeps.
+/// Bytes that the memory sink of a worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ pub struct Team {
     arrived: Mutex<Arrived>,
 }
 
-/// Launches that only some workers have finished, the oldest first: the number of workers, and totals.
+/// Launches that only some workers have finished, the oldest first, with the number of these workers and their totals.
 #[derive(Default)]
 struct Arrived {
     first_serial: u64,
@@ -65,8 +65,8 @@ impl Team {
         })
     }
 
-    /// Notes that one worker has finished launches, the first of them `serial`. Passes those that all workers have finished to `end`,
-    /// under the lock: later launches end later. Each worker comes once for each launch, in order.
+    /// Notes that a worker has finished launches, beginning with `serial`. Passes those that all workers have finished to `end`, under the
+    /// lock so that launches end in order. Each worker reports each launch once, in order.
     fn arrive<'a>(
         &self,
         serial: u64,
@@ -104,10 +104,9 @@ pub struct Worker<S> {
     team: Arc<Team>,
     number: usize,
     rings: Arc<[SharedRing]>,
-    /// Of each ring: whether this worker must see that nothing of the launch is left there, because the ring is its own or it has read
-    /// pieces of this launch there.
+    /// Whether this worker must check that nothing of the launch is left in a ring, as it is its own or it has read pieces from it.
     minds: Vec<bool>,
-    /// Rings with groups that it has not written yet.
+    /// Rings with groups that this worker has not written yet.
     keeps: Vec<usize>,
     next_ring: usize,
     settings: WorkerSettings,
@@ -118,12 +117,13 @@ pub struct Worker<S> {
     part: Ending,
     serial: u64,
     unreported: Vec<(Arc<Ticket>, Ending)>,
-    /// When it last found a piece, and its next sleep without one.
+    /// When this worker last found a piece.
     last_move: Instant,
+    /// How long it sleeps next if it finds none.
     nap: Duration,
-    /// Set while `run` is in progress; found set by `run` after a panic.
+    /// Set while `run` is in progress, so that `run` finds it set after a panic.
     working: bool,
-    /// After a panic, pieces are dropped, so that no kernel waits forever.
+    /// Whether to drop pieces after a panic, so that no kernel waits forever.
     discard: bool,
     random: u64,
 }
@@ -154,7 +154,7 @@ struct Encode<'a, S> {
     ticket: &'a Ticket,
     chunk: &'a mut ChunkBuilder,
     sink: &'a mut S,
-    /// Set when all groups of earlier pieces are written.
+    /// Whether all groups of earlier pieces have been written.
     wrote: bool,
 }
 
@@ -224,14 +224,14 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Works until the queue is closed and empty. Called again after a panic, it only keeps the rings empty.
+    /// Works until the queue is closed and empty. After a panic, only keeps the rings empty.
     pub fn run(&mut self) {
         if std::mem::replace(&mut self.working, true) {
             self.discard = true;
         }
         let mut busy = Instant::now();
         loop {
-            // Many at once, to take the lock seldom.
+            // Takes many at once, so that it rarely needs the lock.
             let tickets = self.queue.from(self.serial, MOST_AT_ONCE);
             if !tickets.is_empty() {
                 for ticket in &tickets {
@@ -261,8 +261,7 @@ impl<S: Sink> Worker<S> {
             *minds = ring % self.team.size == self.number;
         }
         self.while_running(ticket);
-        // The pieces of an ended launch were announced before. A faulted one's are not complete, and those of a running one (the program
-        // ends) may still arrive; takes what there is.
+        // Takes what there is. That is everything if the launch has ended, but not if it faulted or the program ends while it runs.
         while self.look(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);
@@ -282,8 +281,7 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Waits until nothing of an ended launch is left in the rings that this worker minds. Other workers may keep some of them, but not
-    /// for long: a worker that waits here keeps none.
+    /// Waits until nothing of an ended launch is left in the rings that this worker must check. A worker that waits here keeps no rings.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
             while self.minds[ring] {
@@ -309,7 +307,7 @@ impl<S: Sink> Worker<S> {
             let number = complete.len();
             queue.pop(number);
             for (serial, mut ending) in complete {
-                // The last one to finish a launch has its ticket.
+                // The last worker to finish a launch has its ticket.
                 if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
                     ending.failure = ticket.failure();
                     sink.end(ticket, ending);
@@ -363,8 +361,7 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Takes pieces from rings that this worker keeps, or else from one other: from any with `any`, or one that it minds. Returns whether
-    /// there was one.
+    /// Takes pieces from rings that this worker keeps, or else a piece from `any` other or one that it must check; returns whether it did.
     fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
         self.pause();
         let mut found = false;
@@ -392,8 +389,8 @@ impl<S: Sink> Worker<S> {
         false
     }
 
-    /// Takes the next piece of a ring if it has one of this launch: its bytes. `None` where another worker reads or keeps it. Where the
-    /// launch `ends`, a remainder is an error.
+    /// Takes the next piece of this launch from a ring, if there is one; returns its size in bytes. The outer `Option` is `None` if another
+    /// worker reads or keeps the ring. If the launch `ends`, the rest of an incomplete record is an error.
     fn take(&mut self, ticket: &Ticket, ring: usize, ends: bool) -> Option<Option<usize>> {
         let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
         let keeps = self.settings.sink == RecordSink::Disk && !self.discard;
@@ -432,7 +429,7 @@ impl<S: Sink> Worker<S> {
             (taken, taken.is_some() && keeps)
         })?;
         if wrote {
-            // What is not written yet are groups of this ring only.
+            // Only groups of this ring are not written yet.
             for other in std::mem::take(&mut self.keeps) {
                 if other == ring {
                     self.keeps.push(ring);

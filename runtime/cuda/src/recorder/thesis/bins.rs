@@ -1,6 +1,6 @@
-//! The host's side of the protocol: takes complete records out of the bins.
+//! The host's side of the protocol, which takes complete records out of the bins.
 //!
-//! docs/protocol-thesis.md has the protocol and its proof. Nothing here knows CUDA: tests use threads of the host as producers.
+//! docs/protocol-thesis.md has the protocol and its proof. This does not depend on CUDA: tests use host threads as producers.
 
 use crate::recorder::thesis::layout::Bin;
 use crate::recorder::thesis::record::Record;
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 pub struct Shape {
     /// Number of bins, a power of two.
     pub bins: usize,
-    /// Records of one bin, a power of two.
+    /// Records of a bin, a power of two.
     pub bin_records: usize,
 }
 
@@ -32,15 +32,15 @@ impl Shape {
     }
 }
 
-/// Result of one look at a bin.
+/// Result of a look at a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub records: u64,
-    /// Records that should have been there but had not been written (0 unless a kernel faulted).
+    /// Records that were reserved but not written (0 unless a kernel faulted).
     pub missing: u64,
 }
 
-/// The bins of one stream, seen from the host. One thread uses it at a time.
+/// The bins of a stream as the host sees them, for one thread at a time.
 pub struct Bins {
     pub shape: Shape,
     indices: *const Bin,
@@ -49,14 +49,14 @@ pub struct Bins {
     copy: Vec<Record>,
 }
 
-// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `Bins::new`); a thread that owns
+// SAFETY: the pointers point to memory that lives as long as the value (a condition of `Bins::new`); a thread that owns
 // the value may use them like the one that made it.
 unsafe impl Send for Bins {}
 
 impl Bins {
     /// # Safety
-    /// `indices` and `records` must point to `shape.bins` zeroed indices and `shape.bins * shape.bin_records` zeroed
-    /// records, aligned, that stay valid as long as the value lives, and that only the producers of the protocol change.
+    /// `indices` and `records` point to `shape.bins` and `shape.bins * shape.bin_records` aligned and zeroed values. They are valid as long
+    /// as the result lives, and only the producers of the protocol change them.
     pub unsafe fn new(shape: Shape, indices: *const Bin, records: *const Record) -> Self {
         Bins {
             shape,
@@ -69,11 +69,11 @@ impl Bins {
 
     fn indices(&self, bin: usize) -> &Bin {
         assert!(bin < self.shape.bins);
-        // SAFETY: the number is in range, and `Bins::new` asked for that many.
+        // SAFETY: the number is in range, by the contract of `Bins::new`.
         unsafe { &*self.indices.add(bin) }
     }
 
-    /// Takes the whole window of `bin` if every record of it is written.
+    /// Takes the whole window of `bin` if all its records are written.
     pub fn take_full(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let end = self.released[bin] + self.shape.bin_records as u64;
         // Acquire: the records were written before they were acknowledged.
@@ -83,11 +83,11 @@ impl Bins {
         self.take_until(bin, end, take)
     }
 
-    /// Takes the content of `bin` if every reserved record is written.
+    /// Takes the content of `bin` if all reserved records are written.
     pub fn take_quiet(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
-        // `reserved` never is below `acknowledged`, and both only grow. So when the later look at `reserved` gives
-        // what the earlier look at `acknowledged` gave, they were equal at the time of the first look as well.
+        // `reserved` is never below `acknowledged`, and both only grow. So if the later value of `reserved` equals the earlier value of
+        // `acknowledged`, they were also equal at the earlier time.
         let acknowledged = indices.acknowledged.load(Ordering::Acquire);
         if indices.reserved.load(Ordering::Acquire) != acknowledged {
             return Taken::default();
@@ -95,7 +95,7 @@ impl Bins {
         self.take_until(bin, acknowledged, take)
     }
 
-    /// Takes every written record of `bin`, after a fault that stopped the device.
+    /// Takes all written records of `bin`, after a fault that stopped the device.
     pub fn salvage(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
         let reserved = indices.reserved.load(Ordering::Acquire);
@@ -110,7 +110,7 @@ impl Bins {
         }
     }
 
-    /// Copies the records up to position `end` out of the bin, frees their room, and passes them on.
+    /// Copies the records up to position `end` out of the bin, frees their slots, and passes them on.
     fn take_until(&mut self, bin: usize, end: u64, take: &mut dyn FnMut(&[Record])) -> Taken {
         let (start, capacity) = (self.released[bin], self.shape.bin_records);
         if end <= start {
@@ -121,9 +121,9 @@ impl Bins {
         let first_part = count.min(capacity - first_slot);
         self.copy.clear();
         self.copy.reserve(count);
-        // SAFETY: `bin`'s slots are `capacity` records from `bin * capacity` on; both parts are inside them
-        // (count <= capacity because positions are taken at most up to the window's end). No producer writes to these
-        // positions' slots before `released` moves below; `copy` has room for `count` records.
+        // SAFETY: `bin`'s slots are the `capacity` records from `bin * capacity` on, and contain both parts (count <= capacity, because
+        // positions are taken at most up to the window's end). No producer writes to these slots before `released` changes below. `copy`
+        // has room for `count` records.
         unsafe {
             let slots = self.records.add(bin * capacity);
             let copy = self.copy.as_mut_ptr();
@@ -135,7 +135,7 @@ impl Bins {
         // Release: the copy is made before the device may write to the slots again.
         self.indices(bin).released.store(end, Ordering::Release);
 
-        // Lap 0 writes 1, to tell records from untouched (zero) memory.
+        // Lap 0 writes 1, to distinguish records from untouched (zero) memory.
         let lap = |offset: usize| (start + offset as u64) / capacity as u64;
         let is_written =
             |offset: usize| self.copy[offset].odd_lap() == lap(offset).is_multiple_of(2);

@@ -1,4 +1,4 @@
-//! The protocol on host threads: the same additions, waits and fences as on the device, with bins as small as they get.
+//! The protocol on host threads, with the same additions, waits and fences as on the device, and the smallest bins.
 
 use crate::recorder::thesis::bins::{Bins, Shape, Taken};
 use crate::recorder::thesis::groups::GroupBuilder;
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 use superstep_trace::AccessGroup;
 
-/// Bins in the host's own memory; records as atomic words, so that a race would be a wrong value and never undefined.
+/// Bins in the host's memory. Records are atomic words, so that a race gives a wrong value and is not undefined behaviour.
 struct Memory {
     shape: Shape,
     indices: Vec<Bin>,
     words: Vec<AtomicU64>,
 }
 
-/// The fence before it orders it. ThreadSanitizer knows no fences.
+/// Ordered by the fence before it. ThreadSanitizer does not support fences.
 const ACKNOWLEDGE: Ordering = match cfg!(superstep_sanitized) {
     true => Ordering::Release,
     false => Ordering::Relaxed,
@@ -35,7 +35,7 @@ impl Memory {
     }
 
     fn bins(&self) -> Bins {
-        // SAFETY: the vectors have the asked-for lengths, are zeroed, and outlive the value in every test here; an
+        // SAFETY: the vectors have the required lengths, are zeroed, and outlive the value in every test here; an
         // `AtomicU64` has the size and alignment of a record's word.
         unsafe {
             Bins::new(
@@ -46,7 +46,7 @@ impl Memory {
         }
     }
 
-    /// `__superstep_probe_access` for the `lanes` of one warp: the same steps in the same order.
+    /// Does the steps of `__superstep_probe_access` for the `lanes` of a warp, in the same order.
     fn probe(&self, sm: u32, cta: u32, warp: u32, lanes: &[u32], site: u32) {
         let capacity = self.shape.bin_records as u64;
         let number = sm as usize & (self.shape.bins - 1);
@@ -94,7 +94,7 @@ impl Memory {
     }
 }
 
-/// Runs `warps` producers against one consumer; every access must arrive exactly once, in a whole group.
+/// Runs `warps` producers and a consumer. Every access must arrive exactly once, in a whole group.
 fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
     let memory = Memory::new(shape);
     let done = AtomicBool::new(false);
@@ -221,7 +221,7 @@ proptest! {
     }
 }
 
-/// A fault stops the device in the middle: what is written comes out, what is not is counted.
+/// After a fault stops the device, written records are taken, and others are counted.
 #[test]
 fn written_records_survive_a_fault() {
     let memory = Memory::new(Shape::rounded(1, 64));

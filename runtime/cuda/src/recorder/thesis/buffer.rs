@@ -1,4 +1,4 @@
-//! Memory of one stream's bins, on both sides.
+//! The memory of a stream's bins, on host and device.
 
 use super::bins::{Bins, Shape};
 use super::layout::{CONTEXT_VERSION, TraceContext, device_context};
@@ -9,12 +9,12 @@ pub struct Buffer {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
     pub bins: Bins,
-    /// Smaller than requested when memory is short.
+    /// Smaller than requested if memory is short.
     pub shape: Shape,
 }
 
 impl Buffer {
-    /// Allocates a buffer, with smaller bins where memory is short.
+    /// Allocates a buffer, with smaller bins if memory is short.
     pub fn new(wanted: Shape, selection: u64) -> Result<Self, CudaError> {
         let mut shape = wanted;
         let memory = loop {
@@ -35,8 +35,8 @@ impl Buffer {
             ..TraceContext::default()
         })?;
         let first = memory.at::<u8>();
-        // SAFETY: the memory holds both arrays, zeroed and page-aligned, and is never freed; a device reset, which takes
-        // it away, is announced to the consumers first.
+        // SAFETY: the memory holds both arrays, zeroed and page-aligned, and is never freed; the consumers end before a device reset
+        // destroys it.
         let bins = unsafe {
             let records = first.add(shape.index_bytes());
             Bins::new(shape, first.cast(), records.cast())

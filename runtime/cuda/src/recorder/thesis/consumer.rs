@@ -1,6 +1,6 @@
 //! The thread that empties a stream's bins and writes the accesses.
 //!
-//! It makes no CUDA call, which could deadlock: a launching thread may hold the driver's locks while it waits for the stream, the
+//! It makes no CUDA calls, which could deadlock: a launching thread may hold the driver's locks while it waits for the stream, the
 //! stream for a kernel, and the kernel for this thread.
 
 use crate::recorder::drain::queue::{Phase, Queue, Ticket};
@@ -23,22 +23,22 @@ pub struct Ending {
 }
 
 pub trait Sink: Send {
-    /// Writes a chunk, which is empty afterwards. Reports failures itself, since the bins must be emptied for the kernel to go on.
+    /// Writes a chunk, which is empty afterwards. Reports failures itself, as the kernel can only continue if the bins are emptied.
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
 
-    /// A launch is written completely.
+    /// Ends a launch that has been completely written.
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending);
 }
 
 type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
 
-/// Time for which the consumer polls without a pause after it found something: a full bin blocks the kernel.
+/// How long the consumer polls without a pause after it has found something, as a full bin blocks the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
-/// Longest time that records stay in bins that are not full, so that a killed program's capture shows where it was.
+/// How long records stay in bins that are not full, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub struct Consumer<S> {
@@ -86,7 +86,7 @@ impl<S: Sink> Consumer<S> {
         match ticket.phase() {
             Phase::Finished => self.drain(ticket, &[Bins::take_quiet, Bins::salvage]),
             Phase::Faulted => self.drain(ticket, &[Bins::salvage]),
-            // The program ends while the kernel runs: incomplete records stay.
+            // The program ends while the kernel runs. Incomplete records are not taken.
             Phase::Queued | Phase::Running => {
                 ticket.fail("the program ended before the kernel did".to_owned());
                 self.drain(ticket, &[Bins::take_quiet])
@@ -130,7 +130,7 @@ impl<S: Sink> Consumer<S> {
         }
     }
 
-    /// Empties each bin by the first of `ways` that takes something; returns whether any did.
+    /// Empties each bin in the first of `ways` that takes something; returns whether any did.
     fn drain(&mut self, ticket: &Ticket, ways: &[Take]) -> bool {
         let (mut any, mut lost) = (false, 0);
         for number in 0..self.bins.shape.bins {

@@ -1,4 +1,4 @@
-//! A stream without a GPU: host functions and kernels are this test's threads.
+//! A stream without a GPU. Threads of the test act as host functions and kernels.
 
 use crate::recorder::drain::queue::{Queue, Ticket};
 use crate::recorder::thesis::bins::{Bins, Shape};
@@ -164,7 +164,7 @@ fn a_fault_ends_running_and_waiting_launches() {
     stream.bin.reserved.fetch_add(3, Ordering::Relaxed);
     stream.queue.fault("cudaErrorAssert");
     assert!(stream.queue.wait_until_empty(Duration::from_secs(10)));
-    // A host function that comes late does not wait for ever.
+    // A late host function does not wait forever.
     stream.queue.finished(&tickets[0]);
     let endings = stream.close();
     let failed = |launch, thread_accesses, lost, text: &str| {

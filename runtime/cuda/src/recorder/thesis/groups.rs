@@ -1,12 +1,12 @@
-//! Rebuilds access groups from the records of one bin.
+//! Rebuilds access groups from the records of a bin.
 //!
-//! A group's records are consecutive, in lane order, the first one marked. A group may cross the end
-//! of a window, so a builder keeps an incomplete one until the bin's next records.
+//! A group's records are consecutive and in lane order, and the first one is marked. A group may cross the end of a window, so a builder
+//! keeps an incomplete one until it gets the bin's next records.
 
 use crate::recorder::thesis::record::{self, Record};
 use superstep_trace::{AccessGroup, WARP_LANES};
 
-/// State between two pieces of one bin.
+/// State between two pieces of a bin.
 #[derive(Debug, Default)]
 pub struct GroupBuilder {
     pending: [Record; WARP_LANES],
@@ -16,7 +16,7 @@ pub struct GroupBuilder {
 }
 
 impl GroupBuilder {
-    /// Takes the bin's next records; passes every group that they complete to `emit`.
+    /// Takes the bin's next records, and passes every group that they complete to `emit`.
     pub fn push(&mut self, mut records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
         while let Some(first) = records.first() {
             let whole = first.group() as usize;
@@ -39,7 +39,7 @@ impl GroupBuilder {
             self.flush(emit);
             self.want = record.group() as usize;
         } else if self.have == 0 {
-            // Its leader was never written, after a fault. The access becomes a group of its own.
+            // Because of a fault, its leader was never written. The access becomes a separate group.
             self.broken_records += 1;
             self.want = 1;
         }
@@ -60,7 +60,7 @@ impl GroupBuilder {
         }
     }
 
-    /// Records outside of whole groups since the last call: 0 unless a kernel faulted.
+    /// Returns the number of records outside of whole groups since the last call, which is 0 unless a kernel faulted.
     pub fn take_broken_records(&mut self) -> u64 {
         std::mem::take(&mut self.broken_records)
     }
@@ -68,8 +68,7 @@ impl GroupBuilder {
 
 /// Passes up to 32 records that were written together to `emit`.
 ///
-/// The compiler may merge the probe calls of two sites, and a lane's width may vary, so there is one group for each (site, width), in
-/// the order of their first lanes.
+/// There is a group for each site and width, as the compiler may merge the probe calls of two sites, and lanes may have different widths.
 fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
     // CTA and site, width, warp.
     let key = |record: &Record| {
@@ -97,7 +96,7 @@ fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
             rest &= rest - 1;
             let record = &records[index];
             let bit = 1u32 << (record.detail % WARP_LANES as u64);
-            // Lanes come in ascending order; anything else belongs to a later group.
+            // Lanes are in ascending order; anything else belongs to a later group.
             if key(record) == key(first) && bit > group.mask {
                 group.mask |= bit;
                 group.addresses[lanes] = record.address;

@@ -1,23 +1,24 @@
-//! Structures that host and device share: the mirror of `device/context.h`.
+//! Structures that host and device share. Mirrors `device/context.h`.
 
 use crate::cuda::CudaError;
 use crate::cuda::memory::{device_words, words_of};
+use std::slice::from_ref;
 use std::sync::atomic::AtomicU64;
 
-/// Version of the layout. Modules built for another one are refused.
+/// Version of the layout. Modules that were built for another one are refused.
 pub const CONTEXT_VERSION: u32 = 2;
 
-/// The three indices of one bin, in records.
+/// The three indices of a bin, in records.
 #[repr(C)]
 #[derive(Default)]
 pub struct Bin {
-    /// Positions handed out; the device adds.
+    /// Number of reserved positions, to which the device adds.
     pub reserved: AtomicU64,
     pad0: [u64; 15],
-    /// Records completely written; the device adds.
+    /// Number of completely written records, to which the device adds.
     pub acknowledged: AtomicU64,
     pad1: [u64; 15],
-    /// Positions below `released + bin_records` may be written; the host stores.
+    /// Positions below `released + bin_records` may be written. The host stores it.
     pub released: AtomicU64,
     pad2: [u64; 15],
 }
@@ -29,20 +30,19 @@ pub struct TraceContext {
     pub version: u32,
     pub bin_mask: u32,
     pub bin_records: u64,
-    /// Its logarithm to base 2.
     pub bin_records_log2: u32,
     pub pad: u32,
     pub bins: u64,
     pub records: u64,
-    /// Counter arrays by module number (counting probe), or 0.
+    /// Address of the counter arrays by module number (counting probe), or 0.
     pub site_counts: u64,
-    /// The selection of CTAs, or 0.
+    /// Address of the selection of CTAs, or 0.
     pub selection: u64,
 }
 
 pub fn device_context(context: &TraceContext) -> Result<u64, CudaError> {
     // SAFETY: the structure is plain data without padding (`pad` is a field).
-    device_words(unsafe { words_of(context) })
+    device_words(unsafe { words_of(from_ref(context)) })
 }
 
 #[cfg(test)]

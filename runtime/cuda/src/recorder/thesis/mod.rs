@@ -1,4 +1,4 @@
-//! The protocol `thesis`: bins in host memory, to which each thread adds its access (docs/protocol-thesis.md).
+//! The protocol `thesis`, in which each thread adds its access to a bin in host memory (docs/protocol-thesis.md).
 
 pub mod bins;
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! One thread's access as the device writes it: 24 bytes, three words.
+//! A thread's access in the form that the device writes: 24 bytes, or three words.
 
 use superstep_trace::SiteId;
 
 /// The thread's number in the CTA, in the low bits of [`Record::detail`].
 pub const THREAD_MASK: u64 = 0x3ff;
 pub const SM_SHIFT: u32 = 10;
-/// SM numbers fit into this mask.
+/// Mask of an SM's number.
 pub const SM_MASK: u64 = 0xfff;
-/// Records of the access group, less one: 5 bits.
+/// Shift of the number of records in the access group, less one (5 bits).
 pub const GROUP_SHIFT: u32 = 22;
-/// 1 in the first use of a slot, 0 in the second, and so on.
+/// Shift of the bit that is 1 in the first use of a slot, 0 in the second, and so on.
 pub const LAP_SHIFT: u32 = 30;
-/// First record of its access group.
+/// Shift of the bit that marks the first record of an access group.
 pub const LEADER_SHIFT: u32 = 31;
-/// Width of the access in bytes: 32 bits.
+/// Shift of the width of the access in bytes (32 bits).
 pub const WIDTH_SHIFT: u32 = 32;
 
 /// A record in the buffer; `device/context.h` has the same structure.
@@ -40,7 +40,7 @@ impl Record {
         (self.detail >> WIDTH_SHIFT) as u32
     }
 
-    /// Thread number in the CTA, 0–1023.
+    /// Returns the thread's number in the CTA, 0–1023.
     pub fn thread(&self) -> u32 {
         (self.detail & THREAD_MASK) as u32
     }
@@ -53,12 +53,12 @@ impl Record {
         self.detail >> LEADER_SHIFT & 1 != 0
     }
 
-    /// Records of the access group that this one belongs to, 1–32.
+    /// Returns the number of records in the access group, 1–32.
     pub fn group(&self) -> u32 {
         (self.detail >> GROUP_SHIFT & 31) as u32 + 1
     }
 
-    /// Whether this is an odd use of its slot (the first, the third, …).
+    /// Returns whether this is an odd use of the slot (the first, the third, …).
     pub fn odd_lap(&self) -> bool {
         self.detail >> LAP_SHIFT & 1 != 0
     }

@@ -4,7 +4,7 @@ use super::*;
 use std::ptr::null_mut;
 
 #[test]
-fn streams_join_a_capture_by_events() {
+fn streams_join_a_capture_through_events() {
     let mut streams = [null_mut(); 2];
     for stream in &mut streams {
         assert_eq!(crate::streams::create(stream, 0, 0), Ok(()));
@@ -24,11 +24,11 @@ fn streams_join_a_capture_by_events() {
     assert_eq!(begin(first, graph, &[]), Ok(()));
     assert_eq!(begin(first, graph, &[]), Err(CudaError::ILLEGAL_STATE));
     submit(first, Kind::Copy, nothing).unwrap();
-    assert!(join(second, at_event(first).unwrap()));
+    join(second, capture_of(first).unwrap());
     submit(second, Kind::Memset, nothing).unwrap();
     submit(first, Kind::Memset, nothing).unwrap();
-    let late = at_event(second).unwrap();
-    assert!(join(first, late.clone()));
+    let late = capture_of(second).unwrap();
+    join(first, late.clone());
     submit(first, Kind::Copy, nothing).unwrap();
     assert_eq!(
         refuse_if_capturing(second),
@@ -36,7 +36,8 @@ fn streams_join_a_capture_by_events() {
     );
     assert_eq!(end(second), Err(CudaError::STREAM_CAPTURE_UNMATCHED));
     assert_eq!(end(first), Ok(graph));
-    assert!(!join(second, late) && !stream_is_capturing(second));
+    join(second, late);
+    assert!(!stream_is_capturing(second));
     let model = super::graph(graph).unwrap();
     let model = model.lock();
     let (nodes, edges) = (model.nodes(), model.edges());

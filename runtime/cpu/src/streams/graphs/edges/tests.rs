@@ -4,9 +4,9 @@ use super::*;
 use crate::streams::graphs::{add, new_graph};
 
 #[test]
-fn edges_are_added_asked_for_and_removed() {
+fn edges_are_added_queried_and_removed() {
     let graph = new_graph();
-    let [a, b] = [(); 2].map(|()| add(graph, &[], Work::Empty, 0).unwrap());
+    let [a, b] = [(); 2].map(|()| add(graph, &[], Work::Empty).unwrap());
     let (mut places, mut count) = ([0; 3], 3);
     // SAFETY: all pointers are valid.
     unsafe {

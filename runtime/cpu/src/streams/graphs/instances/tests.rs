@@ -17,14 +17,14 @@ fn adding(number: u32, to: &Arc<AtomicU32>) -> Work {
 }
 
 #[test]
-fn an_instance_keeps_what_it_was_made_from() {
+fn an_instance_is_independent_of_its_graph() {
     let seen = Arc::new(AtomicU32::new(0));
     let child = new_graph();
-    add(child, &[], adding(5, &seen), 0).unwrap();
+    add(child, &[], adding(5, &seen)).unwrap();
     let graph = new_graph();
-    let first = add(graph, &[], adding(1, &seen), 0).unwrap();
-    let last = add(graph, &[first], Work::Child(child), 0).unwrap();
-    add(graph, &[last], adding(3, &seen), 0).unwrap();
+    let first = add(graph, &[], adding(1, &seen)).unwrap();
+    let last = add(graph, &[first], Work::Child(child)).unwrap();
+    add(graph, &[last], adding(3, &seen)).unwrap();
     let mut made = 0;
     instantiate(&mut made, graph, 0).unwrap();
     let run = |made| {

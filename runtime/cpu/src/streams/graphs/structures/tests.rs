@@ -3,7 +3,7 @@
 use super::*;
 use std::mem::{offset_of, size_of};
 
-/// What a C compiler makes of the structures in the headers of CUDA 12.9.
+/// Sizes and offsets from a C compiler and the headers of CUDA 12.9.
 #[test]
 fn structures_have_the_layout_of_the_headers() {
     assert_eq!(offset_of!(Allocation, bytes), 104);

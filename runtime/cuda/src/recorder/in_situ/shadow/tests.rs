@@ -24,7 +24,7 @@ fn shadow_without_an_allocation_is_idle() {
 }
 
 #[test]
-fn blocks_hold_others() {
+fn blocks_may_contain_other_allocations() {
     let block = 1 << BLOCK_SHIFT;
     let mut memory = shadow(&[]);
     // From block 1 into block 3, and within block 3.
@@ -61,7 +61,7 @@ fn pieces_join_and_edges_are_separate() {
 }
 
 #[test]
-fn lines_that_are_written_in_part_are_edges() {
+fn partly_written_lines_are_edges() {
     let block = 1 << BLOCK_SHIFT;
     let memory = shadow(&[(1, 0x1000_0000)]);
     let lines = 0x1000_0000 + SHADOW_BYTES;
@@ -71,7 +71,7 @@ fn lines_that_are_written_in_part_are_edges() {
 }
 
 #[test]
-fn an_allocation_has_its_last_line_to_itself() {
+fn an_allocation_has_exclusive_use_of_its_last_line() {
     let block = 1 << BLOCK_SHIFT;
     let mut memory = shadow(&[(1, 0x1000_0000)]);
     let lines = 0x1000_0000 + SHADOW_BYTES;

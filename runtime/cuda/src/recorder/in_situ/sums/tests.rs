@@ -36,7 +36,7 @@ fn copies_add_up_by_operation_width_and_class() {
 }
 
 #[test]
-fn rows_are_transfers_or_of_launches() {
+fn rows_are_transfers_or_first_reads() {
     let who = |launch: u64, cta: u64| launch << LAUNCH_SHIFT | cta << CTA_SHIFT;
     let row = |source, receiver, bytes, count| Transfer {
         source,

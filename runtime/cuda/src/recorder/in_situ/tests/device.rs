@@ -1,5 +1,5 @@
-//! The handler, compiled for the host, adds up what the CPU backend does, on random programs whose accesses are of whole warps; also where
-//! other lanes and warps come between its look at an entry and its exchange. A warp whose lanes wait for each other forever fails the test.
+//! The handler, compiled for the host, has the same sums as the CPU backend for random programs of warps, even if other lanes and warps run
+//! between its look at an entry and its exchange. The test fails if lanes of a warp wait for each other forever.
 
 use super::programs::{LAUNCHES, Program, launch};
 use crate::recorder::in_situ::layout::{MISSING, Transfer};
@@ -23,7 +23,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Adds sums. Bytes that may be local depend on the order of accesses, and where `is_cached` on the contents of caches.
+    /// Adds sums. Bytes that may be local depend on the order of accesses, and with `is_cached` on the contents of caches.
     pub fn add_sums(&mut self, mut sums: LaunchSums, is_cached: bool) {
         if is_cached {
             sums.loaded.perhaps_local = 0;
@@ -31,7 +31,7 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// Adds transfers, by `blocks` of CTAs. `counts`: whether those of loads are exact.
+    /// Adds transfers, by `blocks` of CTAs. `counts` means that the numbers of loads are exact.
     pub fn add_parts(&mut self, parts: Parts, counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
@@ -54,7 +54,7 @@ impl Found {
         }
     }
 
-    /// The device says of bytes with several writers only how many a launch received.
+    /// For bytes with multiple writers, the device only counts how many a launch received.
     fn add_several(&mut self, parts: &Parts) {
         for part in parts
             .first_read
@@ -66,7 +66,7 @@ impl Found {
         }
     }
 
-    /// Leaves out sources of bytes with several writers: the CPU backend names the first of them, the device none.
+    /// Leaves out sources of bytes with multiple writers: the CPU backend names the first of them, the device none.
     fn without_unsure(mut self) -> Self {
         let Found {
             launches, received, ..
@@ -75,7 +75,7 @@ impl Found {
         self
     }
 
-    /// Takes away the access groups, which come apart on the device.
+    /// Removes the numbers of access groups, which may be split on the device.
     fn take_groups(&mut self) -> Vec<[u64; 3]> {
         let groups = |sums: &mut LaunchSums| {
             [&mut sums.loads, &mut sums.stores, &mut sums.atomics]
@@ -84,14 +84,14 @@ impl Found {
         self.launches.iter_mut().map(groups).collect()
     }
 
-    /// Takes away the bytes that may be local: the device knows of more threads that they stored nothing there.
+    /// Removes the bytes that may be local: for more threads, the device can tell that they have not stored there.
     fn take_perhaps_local(&mut self) -> Vec<u64> {
         let bytes = |sums: &mut LaunchSums| std::mem::take(&mut sums.loaded.perhaps_local);
         self.launches.iter_mut().map(bytes).collect()
     }
 }
 
-/// Reads the C++ side's results of one program.
+/// Reads the C++ side's results of a program.
 fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Found {
     let mut found = Found::default();
     let mut numbers = || {

@@ -1,4 +1,4 @@
-//! The device's handlers, compiled for the host, against the rules of the CPU backend.
+//! Compares the device's handlers, compiled for the host, with the CPU backend.
 
 mod device;
 mod programs;

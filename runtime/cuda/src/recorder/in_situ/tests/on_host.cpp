@@ -1,5 +1,5 @@
-// Runs the handler of the protocol `in-situ` on the host, warp by warp: device_tests.rs feeds it accesses and reads what they add up to.
-// Between the look at an entry and its exchange, another lane or another warp may come.
+// Runs the handler of the protocol `in-situ` on the host, warp by warp: device.rs passes it accesses and reads their sums. Between the look
+// at an entry and its exchange, another lane or another warp may run.
 
 #include "warp.h"
 
@@ -14,11 +14,11 @@ namespace {
 typedef InSituEntry Host;
 unsigned lane_number() { return host::lane; }
 unsigned sm_number() { return blockIdx.x; }
-// The last change of a place in this launch, which other CTAs' caches may lack in some programs.
+// The last change of a word in this launch, which other CTAs' caches may lack in some programs.
 struct Change {
   const void *place;
   Host was;
-  unsigned seen; // by which CTAs, in a cache: nothing older comes there from then on
+  unsigned seen; // the CTAs whose cache has it, which then has nothing older
 };
 Change changes[1 << 10];
 unsigned is_cached;
@@ -51,7 +51,7 @@ uint64_t set_bits(Host *place, uint64_t bits) {
   return was.before;
 }
 ulonglong2 load_block(const InSituBlock *place) { return {place->number, place->lines}; }
-// What other CTAs' threads stored in a line may be missing in a cache, until it has been seen there.
+// A cache may lack what other CTAs' threads stored in a line, until it has been seen there.
 struct Line {
   unsigned was, seen;
 };
@@ -108,17 +108,16 @@ void host::run_lane(const Access &access, unsigned lane) {
   InSituFunction own;
   void *address = (void *)access.addresses[lane];
   __superstep_probe_begin(&context, parameter, &own);
-  // As where site and width are known when the kernel is compiled, or not.
+  // Both with and without a site and width that are compile-time constants.
   access_from(&context, parameter, access.operation << 28, address, access.width, &own, access.first_thread % 64 == 0);
   __superstep_probe_end(&context, parameter, &own);
 }
 
 // Each line of the input begins with a letter: `n` base, seed, whether caches lack something, bits of blocks: a new program; `f` offset,
-// bytes, pattern: a fill; `s` number, words: which CTAs are selected; `l` number, kernel, bits of the selection: a launch; `a` CTA, first
-// thread, operation, width, mask, and of each lane in the mask the offset: an access;
-// `r` bits, groups: of so many times 32 words in a row, how many find no room in a set of 2^bits rows is printed.
-// `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
-// printed.
+// bytes, pattern: a fill; `s` number, words: the selection of CTAs; `l` number, kernel, bits of the selection: a launch; `a` CTA, first
+// thread, operation, width, mask, and the offset of each lane in the mask: an access; `w`, with the same arguments: an access that runs
+// soon, between the steps of others; `r` bits, groups: prints how many of 32 * groups consecutive words find no room in a set of 2^bits
+// rows; `e`: ends the launch and prints its sums; `p`: ends the program and prints the rows of its transfers.
 int main() {
   char what;
   Entry *shadow = nullptr;

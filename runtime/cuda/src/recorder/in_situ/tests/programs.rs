@@ -5,6 +5,7 @@ use crate::recorder::in_situ::layout::{Context, INPUT, UNKNOWN, UNWRITTEN};
 use crate::recorder::selection::{launch_bits, words};
 use crate::tests::Numbers;
 use std::fmt::Write;
+use superstep_runtime_core::in_situ::entry::Entry;
 use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{
     AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
@@ -37,19 +38,19 @@ pub fn launch(number: u32, kernel: &str) -> Launch {
     }
 }
 
-/// A program, as the C++ side reads it, and what the CPU backend makes of it.
+/// A program, in the form that the C++ side reads, and the results of the CPU backend.
 #[derive(Default)]
 pub struct Program {
     pub text: String,
     pub expected: Found,
-    /// Its accesses come between each other, and lanes may write one byte together. Each is of a warp of its own then, so that it does not
-    /// matter which thread is first to write.
+    /// Whether accesses are interleaved and lanes may write the same byte. Each access then has a separate warp, so that it does not matter
+    /// which thread is first to write.
     pub races: bool,
-    /// Loads through a cache may lack what other threads have just written.
+    /// Whether loads through a cache may lack what other threads have just written.
     pub is_cached: bool,
-    /// That of all accesses, if there is one, and all are aligned.
+    /// The width of all accesses, which are then aligned, if it is the same.
     width: Option<u64>,
-    /// All accesses begin in two words, so that several come to one at once.
+    /// Whether all accesses begin in two words, so that there are often multiple at the same time.
     is_crowded: bool,
 }
 
@@ -78,7 +79,7 @@ impl Program {
             let _ = write!(program.text, " {word}");
         }
         program.text += "\n";
-        // In every other program one CTA writes, so that no byte has several writers.
+        // In every other program, only one CTA writes, so that no byte has multiple writers.
         let one_writes = numbers.below(2) == 0;
         let shadow = Shadow::default();
         shadow.allocate(BASE, BYTES, &AllocationKind::Device);
@@ -113,12 +114,12 @@ impl Program {
         program
     }
 
-    /// Whether counts of loads are exact: where words are read at several widths, they are not.
+    /// Returns whether counts of loads are exact, which requires that words are read at the same width.
     pub fn counts(&self) -> bool {
         self.width.is_some()
     }
 
-    /// The host or code that is not traced may write.
+    /// Adds a write by the host or by code that is not traced, or none.
     fn fill(&mut self, numbers: &mut Numbers, shadow: &Shadow) {
         let unit = match numbers.below(6) {
             0 => LINE,
@@ -128,16 +129,16 @@ impl Program {
         let first = unit * numbers.below(BYTES / unit);
         let bytes = (unit * numbers.below(24)).min(BYTES - first);
         let pattern = if numbers.below(4) == 0 {
-            shadow.unknown_wrote(BASE + first, bytes);
+            shadow.set(BASE + first, bytes, Entry::UNKNOWN);
             UNKNOWN
         } else {
-            shadow.host_wrote(BASE + first, bytes);
+            shadow.set(BASE + first, bytes, Entry::HOST);
             INPUT
         };
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
     }
 
-    /// An access of a warp of `writer` if it writes, otherwise of any CTA.
+    /// Adds an access, by a warp of `writer` if it writes, otherwise of any CTA.
     fn access(
         &mut self,
         numbers: &mut Numbers,
@@ -190,7 +191,7 @@ impl Program {
     }
 }
 
-/// Some CTAs, and how much of launches is selected: in most programs, everything.
+/// Returns a selection of CTAs, and how much of launches is recorded, which is everything in most programs.
 fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
     let first = numbers.below(CTAS) as u32;
     let range = CtaRange {
@@ -216,7 +217,7 @@ fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded
     (selection, parts)
 }
 
-/// Offsets of all lanes. Lanes have neighbouring places, or one, or places at equal distances, or any; not all are aligned.
+/// Returns offsets of all lanes, which are consecutive, equal, equidistant or random, and not always aligned.
 fn offsets(numbers: &mut Numbers, width: u64, is_aligned: bool) -> [Option<u64>; WARP_LANES] {
     let distances = [4, 8, 16, 20, 32, LINE];
     let any_line = LINE * numbers.below(BYTES / LINE);
@@ -245,7 +246,7 @@ fn offsets(numbers: &mut Numbers, width: u64, is_aligned: bool) -> [Option<u64>;
     })
 }
 
-/// All lanes, or some.
+/// Returns a mask of all lanes, or of some.
 fn mask(numbers: &mut Numbers) -> u32 {
     let some = numbers.below(1 << 31) as u32;
     match numbers.below(6) {
@@ -256,7 +257,7 @@ fn mask(numbers: &mut Numbers) -> u32 {
     }
 }
 
-/// Leaves only lanes that have no byte in common.
+/// Only keeps lanes that have no byte in common.
 fn leave_apart(offsets: &mut [Option<u64>; WARP_LANES], width: u64) {
     let mut taken = [false; BYTES as usize];
     for offset in offsets {

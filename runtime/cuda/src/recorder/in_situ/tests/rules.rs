@@ -1,4 +1,4 @@
-//! Compiled for the host, the device's header does with an entry what the rules of the CPU backend do.
+//! Compiled for the host, the device's header changes entries as the CPU backend does.
 
 use crate::tests::Numbers;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use superstep_runtime_core::in_situ::entry::{Entry, Who};
 const STEPS: usize = 4000;
 
 #[test]
-fn host_and_device_change_an_entry_alike() {
+fn host_and_device_change_entries_in_the_same_way() {
     let mut source = String::from(
         "#include \"in_situ.h\"\n#include <stdio.h>\nint main(void) {\nstruct InSituEntry e = {0, 0};\n",
     );

@@ -1,6 +1,5 @@
-// Warps on the host, for a handler that is compiled for it. Each lane has a stack of its own, and one runs at a time. It stops where it asks
-// who is there (`__activemask`), and may stop where it touches what others share (`meanwhile`). Who goes on then is chosen by chance, the
-// same each time.
+// Warps on the host, for a handler that is compiled for it. Each lane has a separate stack, and one runs at a time. It stops in
+// `__activemask`, and may stop at accesses to shared data (`meanwhile`). The next lane to run is chosen at random, but reproducibly.
 
 #undef _FORTIFY_SOURCE // it refuses jumps from stack to stack
 #include <setjmp.h>
@@ -23,12 +22,12 @@ namespace host {
 
 const unsigned LANES = 32, WARPS = 4, STACK_BYTES = (1 << 16) + 1088;
 
-// What one lane does; the test's own.
+// The work of a lane, which the test defines.
 void run_lane(const Access &access, unsigned lane);
 
 struct Lane {
   jmp_buf at;
-  // Where it asked who is there, and what it was told. Lanes meet that ask at one place.
+  // Where it called `__activemask`, and the result. Lanes that call it in the same place meet.
   const void *place;
   unsigned answer;
 };
@@ -39,8 +38,8 @@ struct Warp {
   Lane lanes[LANES];
 };
 
-Warp warps[WARPS], *warp, *alone; // that which runs, and that which alone may
-unsigned running, waiting;        // bits of warps; some wait until another touches what they share
+Warp warps[WARPS], *warp, *alone; // the warp that runs, and the only one that may, if any
+unsigned running, waiting;        // bits of warps; some wait until another accesses shared data
 unsigned lane;
 jmp_buf scheduler;
 uint64_t chance;
@@ -61,7 +60,7 @@ template <class F> void each(unsigned bits, F visit) {
   for (; bits != 0; bits &= bits - 1) visit((unsigned)__builtin_ctz(bits));
 }
 
-// The lane stops, and the scheduler goes on.
+// Stops the lane, and returns to the scheduler.
 __attribute__((noinline)) void stop() {
   if (_setjmp(warp->lanes[lane].at) == 0) _longjmp(scheduler, 1);
 }
@@ -100,13 +99,13 @@ void begin_stacks() {
   }
 }
 
-// Warps that wait begin.
+// Starts waiting warps.
 void start(unsigned some) {
   waiting &= ~some;
   running |= some;
 }
 
-// A place where what others do may come in between. A warp that waits for such a place begins, in half of the cases to run to its end.
+// Lets others run in between. A waiting warp begins, and in half of the cases runs to its end.
 void meanwhile() {
   if (waiting != 0) {
     const unsigned next = any_of(waiting);
@@ -118,7 +117,7 @@ void meanwhile() {
   }
 }
 
-// Stops until it is told who is at this place.
+// Stops the lane until it has the mask of those in this place.
 unsigned meet(const void *place) {
   warp->lanes[lane].place = place;
   warp->ready &= ~(1u << lane);
@@ -126,7 +125,7 @@ unsigned meet(const void *place) {
   return warp->lanes[lane].answer;
 }
 
-// Gives lanes that asked at one place a mask: of all of them, or of a part, as where a branch has parted them.
+// Gives lanes in the same place a mask, of all of them or, as after a branch, of some.
 void settle() {
   const unsigned stopped = warp->live & ~warp->ready;
   if (stopped == 0) return;
@@ -141,7 +140,7 @@ void settle() {
   warp->ready |= met;
 }
 
-// Runs a lane of the warp until it stops. Those that can go on need not wait for the others, but mostly do.
+// Runs a lane of the warp until it stops. Lanes that can continue need not wait for the others, but usually do.
 void step() {
   if (warp->ready == 0 || below(32) == 0) settle();
   resume(any_of(warp->ready));
@@ -158,7 +157,7 @@ void run_warps() {
   }
 }
 
-// Runs those that wait, too.
+// Runs the waiting warps as well.
 void run_waiting() {
   start(waiting);
   run_warps();
@@ -176,7 +175,7 @@ void begin(const Access &access, bool waits) {
   run_warps();
 }
 
-// `change` makes the new value of the old one.
+// `change` computes the new value from the old one.
 template <class T, class F> T atomic(T *word, F change) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words are of 32 or 64 bits");
   meanwhile();

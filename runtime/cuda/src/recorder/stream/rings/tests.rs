@@ -3,17 +3,17 @@
 use super::*;
 
 #[test]
-fn pieces_come_in_order_and_their_room_is_given_back() {
+fn pieces_arrive_in_order_and_their_slots_are_freed() {
     let shape = Shape::rounded(2, 32, 2, 2);
     let words = vec![0u64; shape.host_bytes() / 8 + 512];
     let words: &'static [AtomicU64] = Box::leak(words.into_iter().map(AtomicU64::new).collect());
-    // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
+    // SAFETY: the memory has the required size, is zeroed and leaked; alignment to a page is not used.
     let (mut rings, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
     let ring = &mut rings[1];
     assert_eq!(ring.take(0, |_, _| ()), None);
     let (ready, taken) = (2 * 2, 2 * 2 * 2 + TAKEN_STRIDE_WORDS);
     let data = (shape.host_control_bytes() + 2 * shape.piece_bytes()) / 8;
-    // The second piece is there before the first: it has to wait.
+    // The second piece arrives before the first, and has to wait.
     words[ready + 2].store(7 << 32 | 2, Ordering::Release);
     words[ready + 3].store(1, Ordering::Relaxed);
     assert_eq!(ring.take(0, |_, _| ()), None);

@@ -5,7 +5,7 @@ use crate::recorder::thesis::record::tests::Fields;
 use proptest::prelude::*;
 use superstep_trace::SiteId;
 
-/// The records that the device writes for `group`.
+/// Makes the records that the device writes for `group`.
 pub fn records(group: &AccessGroup) -> Vec<Record> {
     let threads: Vec<_> = group.threads().collect();
     let pack = |(index, &(thread, address)): (usize, &(u32, u64))| {
@@ -62,7 +62,7 @@ fn push_all(records: &[Record], pieces: &[usize], builder: &mut GroupBuilder) ->
 
 proptest! {
     #[test]
-    fn groups_come_back_whole_and_in_order(
+    fn groups_are_rebuilt_whole_and_in_order(
         groups in prop::collection::vec(any_group(), 0..20),
         pieces in prop::collection::vec(0usize..70, 0..20),
     ) {
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn records_around_missing_ones_come_back(
+    fn records_around_missing_ones_are_kept(
         groups in prop::collection::vec(any_group(), 1..8),
         keep: Vec<bool>,
         pieces in prop::collection::vec(0usize..70, 0..8),
@@ -88,7 +88,7 @@ proptest! {
 }
 
 #[test]
-fn merged_sites_and_widths_become_groups_of_their_own() {
+fn merged_sites_and_widths_become_separate_groups() {
     let mut all = AccessGroup {
         mask: 0b1111,
         width_bytes: 4,

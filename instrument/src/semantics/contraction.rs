@@ -1,9 +1,9 @@
-//! Fusing multiplications and additions, once and for all builds alike.
+//! Fuses multiplications and additions, identically in all builds.
 //!
-//! CUDA lets a compiler fuse `a * b + c` into one operation with one rounding. Code generation decides that block by
-//! block, so a probe between the multiplication and the addition would change which are fused, and with it the
-//! program's results. Here every permitted pair is fused in the IR, in the native build as in the traced ones, and the
-//! permission is withdrawn from what remains: all builds then compute the same bits.
+//! CUDA allows a compiler to fuse `a * b + c` into one operation with one rounding. Code generation fuses within a
+//! block, so a probe between the multiplication and the addition could prevent it and change the
+//! program's results. Every permitted pair is therefore fused here, in native and traced builds, and the
+//! permission is removed from the other operations: all builds compute the same bits.
 
 use crate::ir::{Builder, Instruction, Module, Opcode::*, Value, traits::*};
 
@@ -11,14 +11,14 @@ pub fn fuse(module: &Module) {
     for function in module.defined_functions() {
         let instructions = function.instructions().into_iter();
         let fused: Vec<Instruction> = instructions.filter_map(|i| fuse_one(module, i)).collect();
-        // Only now: the list above may have named a multiplication that stands after its sum in the layout.
+        // Not in the loop above: a multiplication may come after its sum in the layout.
         fused.into_iter().for_each(|product| product.erase());
         function.instructions().into_iter().for_each(withdraw);
     }
 }
 
-/// Replaces an addition or subtraction whose operand is a multiplication that nothing else uses, and returns the
-/// multiplication, which nothing uses any more.
+/// Fuses an addition or subtraction with an operand that is a multiplication without other uses. Returns the multiplication, which is then
+/// unused.
 fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<'m>> {
     let subtraction = match sum.get_opcode() {
         FAdd => false,
@@ -55,7 +55,7 @@ fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<
     Some(multiplication)
 }
 
-/// Builds the operation anew without the permission (LLVM's C interface can set the flag, but not clear it).
+/// Rebuilds the operation without the permission (LLVM's C interface can set the flag, but not clear it).
 fn withdraw(instruction: Instruction) {
     let operation = instruction.get_opcode();
     if matches!(operation, FAdd | FSub | FMul) && instruction.allows_contraction() {

@@ -1,22 +1,18 @@
-//! Which constants lie in global memory: those that do for nvcc.
+//! Puts constants into the memory into which nvcc puts them.
 
-use crate::ir::{Module, Variable, traits::*};
+use crate::ir::{Module, Variable, space::*, traits::*};
 use std::collections::HashSet;
 
-const GENERIC: u32 = 0;
-const GLOBAL: u32 = 1;
-const CONSTANT: u32 = 4;
-
-/// What `harness/compatibility/old_cuda.h` has Clang note of a variable that is `__constant__`.
+/// Annotation of `__constant__` variables, from `harness/compatibility/old_cuda.h`.
 const DECLARED: &str = "superstep-constant";
 
 const CONSTANT_BYTES: u64 = 64 << 10;
 
-/// Clang's name for the initial value of a variable that a function keeps on its stack, up to the function's and the variable's.
+/// Prefix of Clang's names for the initial values of stack variables.
 const INITIAL_VALUE: &str = "__const.";
 
-/// Puts into global memory what Clang puts into constant memory though it is not `__constant__`: variables of type `const`, whether
-/// `__device__` or of the host, and those that are `static` in functions.
+/// Moves `const` variables that are not `__constant__` from constant memory, where Clang puts them, to global memory: `__device__` and host
+/// variables, and `static` ones in functions.
 pub fn place(module: &mut Module) {
     let declared: HashSet<String> = (module.annotations().into_iter())
         .filter(|annotation| annotation.text == DECLARED)
@@ -28,8 +24,8 @@ pub fn place(module: &mut Module) {
     }
 }
 
-/// Keeps out of global memory what a function keeps on its stack: nvcc stores each number there, where Clang loads all of them from a
-/// constant. They come into constant memory, as far as it goes.
+/// Moves the initial values of stack variables from global to constant memory, as far as they fit. nvcc stores each number to the stack,
+/// where Clang copies all of them from a constant.
 pub fn place_initial_values(module: &mut Module) {
     let bytes = |variable: Variable| module.allocated_size_bytes(variable.value_type());
     let variables = module.variables().into_iter();
@@ -39,7 +35,7 @@ pub fn place_initial_values(module: &mut Module) {
         let is_one = variable.ty().address_space() == GENERIC
             && variable.is_constant()
             && variable.name().starts_with(INITIAL_VALUE);
-        // Each may begin at a multiple of 16 bytes.
+        // Each may be aligned to 16 bytes.
         let size = bytes(*variable).next_multiple_of(16);
         let fits = is_one && size <= room;
         room -= if fits { size } else { 0 };

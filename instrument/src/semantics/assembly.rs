@@ -1,18 +1,18 @@
-//! Makes inline PTX do what it does for nvcc.
+//! Gives inline PTX the meaning that it has for nvcc.
 //!
-//! nvcc leaves out asm that is not `volatile` when nothing uses its results, whatever its text does. What is used it neither merges nor moves
-//! across accesses to memory, as Clang does with asm that says neither `volatile` nor that it changes memory. Clang's own headers have such
-//! asm for functions that nvcc never leaves out: vector atomics, and loads with cache hints.
+//! nvcc removes asm that is not `volatile` when its results are unused, even if its text has side effects. Otherwise it neither merges such
+//! asm nor moves it across memory accesses; Clang does both unless the asm is `volatile` or clobbers memory. Clang's own headers implement
+//! functions that nvcc never removes (vector atomics, loads with cache hints) by such asm.
 
 use crate::ir::{Call, Location, Module, traits::*};
 use crate::ptx::Effect;
 
 const DROPPABLE: &str = "superstep-droppable";
 
-/// Keeps LLVM from drawing conclusions about inline PTX that says nothing of the memory that it accesses.
+/// Keeps LLVM from assuming that inline PTX without a memory clobber accesses no memory.
 pub fn declare(module: &Module) {
     for (call, template) in pieces(module) {
-        // Without the attribute, it may do anything.
+        // Without the attribute, LLVM assumes nothing.
         if call.callee().has_side_effects() || !call.has_attribute("memory") {
             continue;
         }
@@ -27,7 +27,7 @@ pub fn declare(module: &Module) {
     }
 }
 
-/// Drops what nvcc drops, so that no site is at code that a backend would drop later.
+/// Removes what nvcc removes, so that no site is in code that a backend would remove later.
 pub fn drop_unused(module: &Module) {
     for (call, _) in pieces(module) {
         if call.text_attribute(DROPPABLE).is_some() && call.users().is_empty() {

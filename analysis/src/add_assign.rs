@@ -1,7 +1,7 @@
-//! Structs that are added field by field.
+//! Sums of structs.
 
 /// Implements `AddAssign` for a type by adding each listed field.
-macro_rules! added_up {
+macro_rules! add_assign {
     ($type:ty: $($field:ident),+) => {
         impl std::ops::AddAssign for $type {
             fn add_assign(&mut self, other: Self) {

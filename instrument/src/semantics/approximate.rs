@@ -1,14 +1,14 @@
-//! Divisions in single precision that nvcc's `-prec-div=false` or `-use_fast_math` let be inexact. Clang knows neither; the build names them
-//! by `-mrecip`, whose value becomes an attribute of each function.
+//! Single-precision divisions that nvcc's `-prec-div=false` or `-use_fast_math` allows to be inexact. Clang has neither option: the build
+//! passes `-mrecip` instead, whose value becomes an attribute of each function.
 
 use crate::ir::{Builder, Instruction, Module, Opcode, Type, traits::*};
 
-/// Clang's attribute for `-mrecip`, and what it says of divisions.
+/// Clang's attribute for `-mrecip`, and its values for divisions.
 const ATTRIBUTE: &str = "reciprocal-estimates";
 const FULL: &str = "divf";
 const FAST: &str = "divf:0";
 
-/// Makes the divisions those of PTX. For a CPU they stay exact, which is what comes closest to both: how a GPU rounds them is its secret.
+/// Replaces the divisions by PTX's inexact ones. They stay exact on a CPU, because how a GPU rounds them is not documented.
 pub fn lower(module: &Module, for_gpu: bool) {
     for function in module.defined_functions() {
         let value = function.text_attribute(ATTRIBUTE);
@@ -32,7 +32,7 @@ fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: &str, flus
     let (dividend, divisor) = (fdiv.operand(0), fdiv.operand(1));
     let builder = Builder::before(fdiv);
     let result = if flushes && dividend.constant_number() == Some(1.0) {
-        // The same as either division, in one instruction.
+        // Equivalent to either division, in one instruction.
         let reciprocal = module.intrinsic("llvm.nvvm.rcp.approx.ftz.f", &[]);
         builder.call(reciprocal, &[divisor])
     } else {

@@ -1,15 +1,15 @@
-//! Indices into shared and local memory, whose addresses have 32 bits on a GPU.
+//! Indices into shared and local memory, which have 32-bit addresses on a GPU.
 
 use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::space::{Analysis, Fact, Space};
 
-/// Makes indices that wrap at 32 bits lead where they do on a GPU. There, only the lower half of an address of shared or local memory
-/// counts: an unsigned index of 32 bits that went below 0 becomes one of 64 bits near 2^32, and the address is still the one below. Here it
-/// would be far away, so such an index is extended with its sign; modulo 2^32 that is the same. Of a constant index the lower half is.
+/// Makes indices that wrap at 32 bits have the same effect as on a GPU, which ignores the upper half of an address of shared or local
+/// memory. An unsigned 32-bit index below 0 becomes a 64-bit index near 2^32, which a GPU treats as negative. Sign-extending
+/// such an index, or the lower half of a constant one, gives the same address modulo 2^32.
 ///
-/// On a GPU, LLVM's own addresses of shared and local memory are right; generic ones to such memory, which nvcc finds out across functions,
-/// are not.
-pub fn allow(module: &Module, cpu: bool) {
+/// On a GPU, only generic addresses need this: LLVM computes those in the shared and local spaces with 32 bits. nvcc infers the
+/// space of generic ones across functions.
+pub fn sign_extend(module: &Module, cpu: bool) {
     let analysis = Analysis::of(module);
     let is_narrow = |pointer| {
         matches!(
@@ -23,12 +23,12 @@ pub fn allow(module: &Module, cpu: bool) {
             && (cpu || instruction.ty().address_space() == 0)
             && is_narrow(instruction.operand(0))
         {
-            allow_in(instruction);
+            sign_extend_in(instruction);
         }
     }
 }
 
-pub fn allow_in(address: Instruction) {
+pub fn sign_extend_in(address: Instruction) {
     let mut changed = false;
     for index in 1..address.operand_count() {
         if let Some(signed) = with_sign(address, address.operand(index)) {
@@ -41,7 +41,7 @@ pub fn allow_in(address: Instruction) {
     }
 }
 
-/// An index that is equal modulo 2^32 and whose upper half is a sign; none where `index` is so already, or nothing is known of it.
+/// Returns a sign-extended index that is equal modulo 2^32; `None` if `index` is already sign-extended, or cannot be analysed.
 fn with_sign<'m>(at: Instruction<'m>, index: Value<'m>) -> Option<Value<'m>> {
     let builder = Builder::before(at);
     let ty = Type::int(64);

@@ -1,0 +1,13 @@
+//! Tests of `bins`.
+
+use super::*;
+
+#[test]
+fn bins_extend_up_to_the_next_one() {
+    let index = |value| bin(&DEGREE_BINS, value);
+    assert_eq!(index(0), None);
+    assert_eq!((index(1), index(3), index(4)), (Some(0), Some(1), Some(2)));
+    assert_eq!((index(9_999), index(10_000)), (Some(10), Some(11)));
+    assert_eq!(index(u64::MAX), Some(11));
+    assert_eq!(bin(&STRIDE_BINS, 100_000), Some(12));
+}

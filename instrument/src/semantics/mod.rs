@@ -1,0 +1,7 @@
+//! Gives device IR the semantics that it has for nvcc and on a GPU, where Clang's differ.
+
+pub mod approximate;
+pub mod assembly;
+pub mod constants;
+pub mod contraction;
+pub mod wraps;
