@@ -129,7 +129,6 @@ impl Source {
             out: out.to_owned(),
             golden: Some(golden_folder(&self.suite)),
             bless: false,
-            verify_in_situ: false,
         };
         SuiteRun::begin(&self.session, fetched, &options)?.run(prepared)
     }
