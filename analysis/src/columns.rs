@@ -1,4 +1,4 @@
-//! Meanings of columns that multiple tables have.
+//! Descriptions of columns that several tables share.
 
 pub(crate) const KERNEL: &str = "demangled name without parameters";
 pub(crate) const KERNEL_SYMBOL: &str = "mangled name";
@@ -31,4 +31,4 @@ pub(crate) const DISTANCE: &str = "receiver − source − 1, in the order of th
 pub(crate) const PLACE: &str = "file and line of the host's call";
 pub(crate) const SHARE_OF_TRANSFERRED: &str = "share of all transferred bytes";
 pub(crate) const FILE: &str = "source file of the load";
-pub(crate) const LINE: &str = "its line, from 1";
+pub(crate) const LINE: &str = "line number of the load, from 1";

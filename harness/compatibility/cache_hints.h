@@ -1,4 +1,4 @@
-/* Stores with cache hints of scalars and vectors: CUDA's headers have these only for nvcc; Clang's have the loads and
+/* Stores of scalars and vectors with cache hints, which CUDA's headers only define for nvcc. Clang's headers have the loads and
    `__stwt`. */
 #ifndef SUPERSTEP_CACHE_HINTS_H
 #define SUPERSTEP_CACHE_HINTS_H

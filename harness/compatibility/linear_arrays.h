@@ -1,5 +1,5 @@
-/* CUDA arrays as linear memory, for programs with textures: rows after rows, planes after planes. An array of the CUDA runtime
-   is laid out in secret and only texture hardware reads it, which leaves nothing to trace. */
+/* CUDA arrays as linear memory, for programs with textures: row by row, plane by plane. The layout of the CUDA runtime's arrays is
+   undocumented, and only texture hardware reads them, which cannot be traced. */
 #ifndef SUPERSTEP_LINEAR_ARRAYS_H
 #define SUPERSTEP_LINEAR_ARRAYS_H
 
@@ -8,22 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of an element with such channels. */
+/* Returns the bytes of an element with these channels. */
 static inline size_t superstep_element_bytes(const cudaChannelFormatDesc &format) {
     return (size_t)(format.x + format.y + format.z + format.w) / 8;
 }
 
-/* What the program holds as a `cudaArray`. */
+/* The object behind a program's `cudaArray`. */
 struct superstep_array {
     static constexpr uint64_t mark = 0x7961727261737374;
-    /* Rows begin at multiples of this, on every device, so that addresses are the same. */
+    /* Alignment of rows in bytes; the same on every device, so that addresses are equal. */
     static constexpr size_t row_alignment_bytes = 512;
 
     uint64_t own_mark = mark;
     char *data = nullptr;
     size_t row_bytes = 0;
     size_t element_bytes = 0;
-    cudaExtent extent{};   /* elements; 0 for dimensions that it lacks */
+    cudaExtent extent{};   /* elements; 0 for missing dimensions */
     cudaChannelFormatDesc format{};
     unsigned int flags = 0;
 
@@ -31,7 +31,7 @@ struct superstep_array {
     size_t planes() const { return extent.depth > 0 ? extent.depth : 1; }
     size_t width_bytes() const { return extent.width * element_bytes; }
     char *at(size_t x_bytes, size_t y, size_t z) const { return data + (z * rows() + y) * row_bytes + x_bytes; }
-    /* The array behind a handle; null for none of ours. */
+    /* Returns the array of a handle; null if it is not one of these. */
     static superstep_array *of(cudaArray_const_t handle) {
         superstep_array *array = reinterpret_cast<superstep_array *>(const_cast<cudaArray *>(handle));
         return array != nullptr && array->own_mark == mark ? array : nullptr;
@@ -84,7 +84,7 @@ static inline cudaError_t superstep_get_channel_desc(cudaChannelFormatDesc *form
     return superstep_array_get_info(format, nullptr, nullptr, const_cast<cudaArray_t>(handle));
 }
 
-/* Whether a box of bytes lies inside of an array. */
+/* Returns whether a box of bytes is inside an array. */
 static inline bool superstep_fits(const superstep_array *array, size_t x_bytes, size_t y, size_t width_bytes, size_t height) {
     return array != nullptr && x_bytes <= array->width_bytes() && width_bytes <= array->width_bytes() - x_bytes && y <= array->rows() &&
            height <= array->rows() - y;
@@ -116,7 +116,7 @@ static inline cudaError_t superstep_copy_2d_from_array_async(void *to, size_t pi
     return superstep_copy_2d_from_array(to, pitch, from, x_bytes, y, width_bytes, height, kind, stream, true);
 }
 
-/* Consecutive bytes that fill an array's rows one after the other, from a place on: the rest of a row, whole rows, the beginning of one. */
+/* Splits consecutive bytes over an array's rows from a position on: the rest of a row, whole rows, the beginning of one. */
 template <class Copy> static inline cudaError_t superstep_in_rows(const superstep_array *array, size_t x_bytes, size_t y, size_t bytes, Copy copy) {
     for (size_t done = 0; done < bytes;) {
         if (array == nullptr || x_bytes >= array->width_bytes() || y >= array->rows()) return cudaErrorInvalidValue;
@@ -163,7 +163,7 @@ static inline cudaError_t superstep_copy_2d_between_arrays(cudaArray_t to, size_
     return superstep_copy_2d_to_array(to, to_x, to_y, source->at(from_x, from_y, 0), source->row_bytes, width_bytes, height, kind);
 }
 
-/* One side of a three-dimensional copy: an array becomes the memory that it is, and its offset counts bytes from then on. */
+/* Converts one side of a three-dimensional copy: an array is replaced by its memory, and its offset then counts bytes. */
 static inline void superstep_open_side(cudaArray_t &handle, cudaPitchedPtr &pointer, cudaPos &position, size_t &element_bytes) {
     const superstep_array *array = superstep_array::of(handle);
     if (array == nullptr) return;
@@ -178,7 +178,7 @@ static inline cudaMemcpy3DParms superstep_linear_3d(const cudaMemcpy3DParms *par
     size_t element_bytes = 1;
     superstep_open_side(linear.srcArray, linear.srcPtr, linear.srcPos, element_bytes);
     superstep_open_side(linear.dstArray, linear.dstPtr, linear.dstPos, element_bytes);
-    /* With an array on either side the width counts its elements. */
+    /* If either side is an array, the width counts its elements. */
     linear.extent.width *= element_bytes;
     return linear;
 }
@@ -191,7 +191,7 @@ static inline cudaError_t superstep_copy_3d_async(const cudaMemcpy3DParms *param
     return cudaMemcpy3DAsync(&linear, stream);
 }
 
-/* From here on the program's own calls come here. */
+/* Redirects the program's calls from here on. */
 #undef cudaMemcpyToArray
 #undef cudaMemcpyFromArray
 #undef cudaMemcpyToArrayAsync

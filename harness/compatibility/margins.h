@@ -1,6 +1,6 @@
-/* Space around each allocation, for programs that read a little in front of or behind their arrays and set the value aside. A GPU lets
-   that pass as long as something else lies there; here it is an access outside of all allocations, which is an error. With
-   -DSUPERSTEP_MARGIN_BYTES=n, n a multiple of 256, memory of `cudaMalloc` is that much longer on either side. */
+/* Space around each allocation, for programs that read slightly before or past the end of their arrays and ignore the value. A GPU
+   tolerates that if other memory is mapped there; Superstep reports an access outside all allocations as an error. With
+   -DSUPERSTEP_MARGIN_BYTES=n, where n is a multiple of 256, `cudaMalloc` adds n bytes on either side. */
 #ifndef SUPERSTEP_MARGINS_H
 #define SUPERSTEP_MARGINS_H
 #ifdef SUPERSTEP_MARGIN_BYTES
@@ -10,7 +10,7 @@
 
 static_assert(SUPERSTEP_MARGIN_BYTES % 256 == 0, "a margin keeps the alignment of allocations: give a multiple of 256");
 
-/* The addresses that the program got, of all its translation units. */
+/* The addresses returned to the program, in all its translation units. */
 inline std::set<void *> &superstep_with_margins() {
     static std::set<void *> addresses;
     return addresses;

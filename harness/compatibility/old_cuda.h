@@ -1,9 +1,10 @@
-/* Included in front of every CUDA source: what nvcc declares without being asked, and Clang does not.
-   Nothing here generates code unless a program uses it. */
+/* Included before every CUDA source: declarations that nvcc provides by default and Clang does not. None of these generates code unless
+   a program uses it. */
 #ifndef SUPERSTEP_OLD_CUDA_H
 #define SUPERSTEP_OLD_CUDA_H
 
-/* nvcc's own headers bring these in. Clang's `new` has the operators of device code. Without math.h `exp` of a float is a double on the host. */
+/* nvcc's own headers include these. Clang's `new` has the operators of device code. Without math.h, `exp` of a float is a double on the
+   host. */
 #include <math.h>
 #include <new>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "nv_atomics.h"
 #include "symbols.h"
 
-/* `min` and `max` for host code, in the global namespace, also for mixed types. Clang declares them for the device only. */
+/* `min` and `max` for host code, in the global namespace, also for mixed types. Clang only declares them for the device. */
 #define SUPERSTEP_HOST_MIN_MAX(RESULT, A, B) \
     static inline __attribute__((host, unused)) RESULT min(const A a, const B b) { return (RESULT)a < (RESULT)b ? (RESULT)a : (RESULT)b; } \
     static inline __attribute__((host, unused)) RESULT max(const A a, const B b) { return (RESULT)a > (RESULT)b ? (RESULT)a : (RESULT)b; }
@@ -34,7 +35,7 @@ SUPERSTEP_HOST_MIN_MAX(double, double, float)
 #undef SUPERSTEP_HOST_MIN_MAX_INTEGERS
 #undef SUPERSTEP_HOST_MIN_MAX
 
-/* Functions of floats that nvcc's headers overload for the host, and the C library does not. */
+/* Functions that nvcc's headers overload for floats on the host, unlike the C library. */
 #define SUPERSTEP_HOST_FLOAT(NAME) \
     static inline __attribute__((host, unused)) float NAME(float x) { return NAME##f(x); }
 SUPERSTEP_HOST_FLOAT(exp10)
@@ -46,7 +47,7 @@ SUPERSTEP_HOST_FLOAT(y1)
 static inline __attribute__((host, unused)) float jn(int n, float x) { return jnf(n, x); }
 static inline __attribute__((host, unused)) float yn(int n, float x) { return ynf(n, x); }
 
-/* The driver's functions that programs of the runtime call now and then, without libcuda. */
+/* Driver functions that programs of the runtime API sometimes call, without libcuda. */
 #include <cuda.h>
 static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
     return cudaMemGetInfo(available, total) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
@@ -58,16 +59,16 @@ static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
 static inline __device__ double nan(const char *tag) { return __nv_nan((const signed char *)tag); }
 static inline __device__ float nanf(const char *tag) { return __nv_nanf((const signed char *)tag); }
 
-/* Clang only warns that it ignores the word, and gives host and device a variable each. */
+/* Clang only warns that it ignores the keyword, and host and device get separate variables. */
 #undef __managed__
 #define __managed__ _Pragma("GCC error \"Clang has no managed variables for CUDA; use cudaMallocManaged\"")
 
-/* Has cooperative groups define clusters, for which Clang has all intrinsics. */
+/* Makes cooperative groups define clusters, for which Clang has all intrinsics. */
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
 
-/* Two attributes of which Clang's IR does not show whether they were there: the instrumenter looks for these annotations. Clang puts what is
-   `const` into constant memory too, nvcc only what says `__constant__` (instrument/src/semantics/constants.rs). Clang reads the dimensions of clusters
-   and forgets them (instrument/src/prepare.rs). */
+/* Annotations for the instrumenter, for two attributes that are missing in Clang's IR. Clang also places `const` variables in constant
+   memory, nvcc only those with `__constant__` (instrument/src/semantics/constants.rs). Clang parses the dimensions of clusters but drops
+   them (instrument/src/prepare.rs). */
 #ifdef __CUDA_ARCH__
 #undef __constant__
 #define __constant__ __attribute__((constant, annotate("superstep-constant")))

@@ -1,5 +1,5 @@
-/* Surface objects as descriptions of plain memory, like texture objects, with which they share the table: every element that a kernel reads
-   or writes is an access to global memory. Included behind texture_objects.h. */
+/* Surface objects as descriptions of plain memory, like texture objects, with which they share the table: every element that a kernel
+   reads or writes is an access to global memory. Included after texture_objects.h. */
 #ifndef SUPERSTEP_SURFACE_OBJECTS_H
 #define SUPERSTEP_SURFACE_OBJECTS_H
 
@@ -15,7 +15,7 @@ static inline cudaError_t superstep_create_surface_object(cudaSurfaceObject_t *p
     return superstep_place_object(object, *resource, cudaTextureDesc{}, place);
 }
 
-/* Where an element of `bytes` bytes lies; null where nothing is to be read or written. Addresses in x count bytes. */
+/* Returns the address of an element of `bytes` bytes; null if it must not be accessed. x counts bytes. */
 static __device__ inline char *superstep_surface_element(cudaSurfaceObject_t handle, int x, int y, int z, int bytes, cudaSurfaceBoundaryMode mode) {
     const superstep_texture_object &object = superstep_texture_objects[handle - 1];
     const superstep_texture_view &view = object.view;
@@ -30,7 +30,7 @@ static __device__ inline char *superstep_surface_element(cudaSurfaceObject_t han
     return (char *)view.data + place[2] * view.slice_bytes + place[1] * view.row_bytes + place[0];
 }
 
-/* Each function gives the element, or writes it where its first argument points. */
+/* Each function returns the element, or writes it to its first argument. */
 #define SUPERSTEP_UNPACK(...) __VA_ARGS__
 #define SUPERSTEP_SURFACE_FUNCTIONS(NAME, PARAMETERS, ARGUMENTS, X, Y, Z) \
     template <class T> __device__ inline T superstep_##NAME##read(cudaSurfaceObject_t surface, SUPERSTEP_UNPACK PARAMETERS, \
@@ -54,7 +54,7 @@ SUPERSTEP_SURFACE_FUNCTIONS(surf2DLayered, (int x, int y, int layer), (x, y, lay
 #undef SUPERSTEP_SURFACE_FUNCTIONS
 #undef SUPERSTEP_UNPACK
 
-/* From here on the program's own calls come here. */
+/* Redirects the program's calls from here on. */
 #define surf1Dread superstep_surf1Dread
 #define surf2Dread superstep_surf2Dread
 #define surf3Dread superstep_surf3Dread

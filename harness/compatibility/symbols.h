@@ -1,19 +1,19 @@
-/* Device variables named by a text, as CUDA took them before version 5: `cudaMemcpyToSymbol("table", …)`. */
+/* Device variables named by strings, as in CUDA before version 5: `cudaMemcpyToSymbol("table", …)`. */
 #ifndef SUPERSTEP_SYMBOLS_H
 #define SUPERSTEP_SYMBOLS_H
 
 #include <cuda_runtime.h>
 
-/* Superstep's runtime: the host's side of the device variable of that name, or null. */
+/* In Superstep's runtime: returns the host's variable for the device variable with this name, or null. */
 extern "C" const void *__superstep_symbol_named(const char *name);
 
-/* What the CUDA runtime knows a symbol by: itself, unless it is no variable but the name of one. */
+/* Returns the symbol itself if it is a variable; if it is a name, the variable with that name. */
 static inline const void *superstep_symbol(const char *symbol) {
     size_t bytes = 0;
     if (cudaGetSymbolSize(&bytes, (const void *)symbol) == cudaSuccess) return symbol;
     const void *named = __superstep_symbol_named(symbol);
     if (named == nullptr) return symbol;
-    cudaGetLastError(); /* of the question above */
+    cudaGetLastError(); /* clears the error of the query above */
     return named;
 }
 

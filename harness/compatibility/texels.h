@@ -1,13 +1,13 @@
-/* How a texture is read: texel types and addressing modes after the CUDA C++ Programming Guide, appendix "Texture fetching", with plain
-   loads from global memory. Texture memory is linear here, arrays too, so that every read is an access like any other. */
+/* Texture reads: texel types and addressing modes as in the CUDA C++ Programming Guide, appendix "Texture fetching", with plain loads
+   from global memory. Textures and arrays are linear memory here, so that reads are ordinary accesses. */
 #ifndef SUPERSTEP_TEXELS_H
 #define SUPERSTEP_TEXELS_H
 
 #include "texture_filter.h"
 
-/* What a texture is bound to. Lies in constant memory. */
+/* The memory that a texture is bound to. This is in constant memory. */
 struct superstep_texture_view {
-    const void *data;                      /* first texel; null when nothing is bound */
+    const void *data;                      /* first texel; null if nothing is bound */
     unsigned long long row_bytes;          /* from row to row */
     unsigned long long slice_bytes;        /* from plane to plane, or from layer to layer */
     unsigned int width, height, depth;     /* texels; layers count as depth */
@@ -20,7 +20,7 @@ struct superstep_texture_view {
     }
 };
 
-/* A texel type: its component's type, the number of components, and the type of the same shape with components of type float. */
+/* A texel type: the type and number of its components, and the type of the same shape with float components. */
 template <class T> struct superstep_texel;
 #define SUPERSTEP_TEXEL(TYPE, COMPONENT, COUNT, FLOAT) \
     template <> struct superstep_texel<TYPE> { \
@@ -44,7 +44,7 @@ SUPERSTEP_TEXELS(float, float)
 #undef SUPERSTEP_TEXELS
 #undef SUPERSTEP_TEXEL
 
-/* Unsigned numbers as large as a texel. */
+/* Unsigned numbers of the size of a texel. */
 template <int bytes> struct superstep_bits;
 template <> struct superstep_bits<1> { using type = unsigned char; };
 template <> struct superstep_bits<2> { using type = unsigned short; };
@@ -52,7 +52,7 @@ template <> struct superstep_bits<4> { using type = unsigned int; };
 template <> struct superstep_bits<8> { using type = unsigned long long; };
 template <> struct superstep_bits<16> { using type = unsigned __int128; };
 
-/* The bits of a component, and what is made of texels component by component. */
+/* Bits of a component, and conversions of texels component by component. */
 template <class T> __device__ inline unsigned int superstep_component_bits(const T &texel, int i) {
     using Bits = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
     return reinterpret_cast<const Bits *>(&texel)[i];
@@ -64,13 +64,13 @@ template <class R, class Number> __device__ inline R superstep_by_component(Numb
     return result;
 }
 
-/* What a read without a filter gives for a texel. */
+/* Converts a texel to the result of a read without a filter. */
 template <class R, class T> __device__ inline R superstep_converted(const T &texel, superstep_components components) {
     if constexpr (__is_same(R, T)) return texel;
     else return superstep_by_component<R>([&](int i) { return superstep_number(superstep_component_bits(texel, i), components); });
 }
 
-/* Brings an index into 0 … count - 1 as the addressing mode says; false where a texel of zeroes stands instead. */
+/* Maps an index to 0 … count - 1 according to the addressing mode; returns false for a texel of zeroes. */
 __device__ inline bool superstep_address(int &index, int count, cudaTextureAddressMode mode, bool is_normalized) {
     if (count <= 0) return false;
     if (index >= 0 && index < count) return true;
@@ -88,7 +88,7 @@ __device__ inline bool superstep_address(int &index, int count, cudaTextureAddre
     return true;
 }
 
-/* Loads a texel as a whole, as texture hardware does: as one number, of which the compiler cannot leave out components that are not used. */
+/* Loads a whole texel, as texture hardware does: as one number, so that the compiler cannot omit unused components. */
 template <class T> __device__ inline T superstep_load(const void *place) {
     using Part = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
     const auto bits = *static_cast<const typename superstep_bits<sizeof(T)>::type *>(place);
@@ -101,7 +101,7 @@ template <class T> __device__ inline T superstep_load(const void *place) {
     return texel;
 }
 
-/* Where the texel of an index in each dimension is; null for a texel of zeroes. */
+/* Returns the address of the texel with an index in each dimension; null for a texel of zeroes. */
 template <int dimensions>
 __device__ inline const char *superstep_texel_at(const superstep_texture_view &view, unsigned int texel_bytes, int x, int y, int z, int layer) {
     bool is_inside = superstep_address(x, (int)view.width, view.address_mode[0], view.is_normalized);
@@ -114,7 +114,7 @@ __device__ inline const char *superstep_texel_at(const superstep_texture_view &v
     return static_cast<const char *>(view.data) + offset;
 }
 
-/* Where a read at a coordinate finds its texels. */
+/* Finds the texels of a read at a coordinate. */
 template <int dimensions> struct superstep_places {
     superstep_place x, y, z;
     int layer;
@@ -125,12 +125,12 @@ template <int dimensions> struct superstep_places {
         x = view.locate(at_x, 0, view.width, fraction_bits);
         y = view.locate(at_y, 1, view.height, fraction_bits);
         z = dimensions == 3 ? view.locate(at_z, 2, view.depth, fraction_bits) : superstep_place{0, 0};
-        /* A layer below 0 is a large number to the hardware. */
+        /* The hardware treats a negative layer as a large number. */
         if ((unsigned int)layer >= view.depth) layer = view.depth > 0 ? (int)view.depth - 1 : 0;
     }
 };
 
-/* Reads texels of type T, which `load` gets from memory, and gives one or what is made of it or of several. */
+/* Reads texels of type T, which `load` loads from memory, and converts or filters them. */
 template <class R, class T, int dimensions, class Load>
 __device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, const superstep_places<dimensions> &at,
                                       unsigned int texel_bytes, Load load) {
@@ -150,7 +150,7 @@ __device__ inline R superstep_read_by(const superstep_texture_view &view, supers
                 texels[plane][2] = dimensions == 1 ? texels[plane][0] : texel(0, 1, plane);
                 texels[plane][3] = dimensions == 1 ? texels[plane][1] : texel(1, 1, plane);
             }
-            /* The only row of a line has y = 0, so that half of what the filter reads lies below it. There is at most a border. Layers have none. */
+            /* The only row of a line has y = 0, so half of the filter's texels are below it, at most in the border. Layers have none. */
             if (dimensions == 1 && !at.is_layered && view.address_mode[1] == cudaAddressModeBorder) texels[0][0] = texels[0][1] = T{};
             return superstep_by_component<R>([&](int i) {
                 superstep_sum sums[2]{};
@@ -173,7 +173,7 @@ __device__ inline R superstep_read(const superstep_texture_view &view, superstep
     return superstep_read_by<R, T>(view, components, at, sizeof(T), superstep_load<T>);
 }
 
-/* Linear memory at an index: no addressing mode, no filter, zeroes outside. */
+/* Reads linear memory at an index: no addressing mode, no filter, zeroes outside. */
 template <class R, class T, class Load>
 __device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, int index, unsigned int texel_bytes, Load load) {
     T texel{};

@@ -1,32 +1,32 @@
-/* The linear filter of textures, bit for bit as texture hardware computes it. NVIDIA documents only that weights have 8 bits; the rest is a
-   model of what an H200 gave for millions of reads, a sample of which suites/features/texture_filter holds it to. All of it is integer
-   arithmetic, which no compiler flag changes. */
+/* The linear filter of textures, bit for bit as texture hardware computes it. NVIDIA documents only that weights have 8 bits; the rest
+   models the results of millions of reads on an H200, of which suites/features/texture_filter checks a sample. Uses only integer
+   arithmetic, which does not depend on compiler flags. */
 #ifndef SUPERSTEP_TEXTURE_FILTER_H
 #define SUPERSTEP_TEXTURE_FILTER_H
 
 #include <cuda_runtime.h>
 
-/* Kept out of line: kernels read textures at many places, and each has a path for every format. Internal, so that the compiler infers that
-   calls write no memory, and keeps what the kernel loaded before. */
+/* Not inlined, since kernels read textures at many places, each with a path for every format. Internal, so that the compiler infers that
+   calls write no memory and keeps earlier loads of the kernel. */
 #define SUPERSTEP_OUT_OF_LINE static __device__ __noinline__ __attribute__((unused))
 
-/* Where a coordinate lies: without a filter in a texel, with one between two, of which the upper one counts `weight` 256ths. */
+/* Position of a coordinate: in a texel without a filter, otherwise between two, of which the upper has a weight of `weight` / 256. */
 struct superstep_place {
     int lower, weight;
 };
-/* How many bits behind the point of normalized coordinates count: more where a texture is large in some dimension. */
+/* Number of fractional bits of normalized coordinates, which is higher if a texture is large in any dimension. */
 __device__ inline int superstep_fraction_bits(unsigned int width, unsigned int height, unsigned int depth, bool is_layered) {
     const unsigned int longest = max(width, height);
     return 21 + (longest > 8192 || (!is_layered && depth > 2050)) + (longest > (is_layered ? 16384 : 65536));
 }
 SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized,
                                                        bool is_linear, int fraction_bits) {
-    constexpr double far = 1 << 30; /* outside of every texture, and even */
+    constexpr double far = 1 << 30; /* outside every texture, and even */
     const unsigned int magnitude = __float_as_uint(coordinate) & 0x7fffffff;
     double texels = 0; /* also for subnormal numbers and NaNs */
     if (magnitude >= 0x00800000 && magnitude <= 0x7f800000) texels = fmin(fmax((double)coordinate, -far), far);
     if (is_normalized) {
-        /* Two lengths of a texture are one period, mirrored or not. */
+        /* Twice the length of a texture is a period, mirrored or not. */
         const double steps = 1 << fraction_bits;
         texels = floor(texels * steps) / steps;
         if (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror) texels -= 2 * floor(texels / 2);
@@ -35,33 +35,33 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
     if (!is_linear) return {(int)floor(texels), 0};
     const long long between = (long long)floor(texels * 256 + 0.5) - 128;
     const int lower = (int)(between >> 8);
-    /* What lies outside counts as the nearest texel: always with this mode, and where textures cannot repeat. */
+    /* Coordinates outside map to the nearest texel: always with this mode, and if textures cannot repeat. */
     const bool is_clamped = mode == cudaAddressModeClamp || (!is_normalized && mode != cudaAddressModeBorder);
     return {lower, is_clamped && (lower < 0 || lower + 1 >= (int)extent) ? 0 : (int)(between & 255)};
 }
 
-/* The weights of four texels of a plane, in 256ths: of rows y and y + 1 those at x and x + 1. Rounded so that columns add up. */
+/* Weights of four texels of a plane, in 256ths: those at x and x + 1 in rows y and y + 1. Rounded so that columns add up. */
 __device__ inline int4 superstep_weigh(int plane, int x, int y) {
     const int upper = (plane * x + 128) >> 8, lower = plane - upper;
     const int first = (lower * (256 - y) + 128) >> 8, last = (upper * y + 128) >> 8;
     return {first, upper - last, lower - first, last};
 }
 
-/* What components of texels are where reads give floats. */
+/* Formats of components that reads convert to floats. */
 enum superstep_components { SUPERSTEP_FLOATS, SUPERSTEP_HALVES, SUPERSTEP_CHARS, SUPERSTEP_UNSIGNED_CHARS, SUPERSTEP_SHORTS, SUPERSTEP_UNSIGNED_SHORTS };
 
-/* Integers become numbers from 0 to 1, or from -1 to 1 when they have a sign. */
+/* Integers become numbers from 0 to 1, or from -1 to 1 if they are signed. */
 __device__ inline float superstep_ratio(int number, int largest) {
     const float ratio = __fdiv_rn((float)number, (float)largest);
     return ratio < -1 ? -1 : ratio;
 }
-/* 16-bit floats are exact as floats. */
+/* 16-bit floats convert to floats exactly. */
 __device__ inline unsigned int superstep_half_as_float(unsigned int half) {
     const unsigned int sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
     if (exponent == 0) return sign | __float_as_uint((float)fraction / (1 << 24));
     return sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | fraction << 13;
 }
-/* A component, of which these are the bits, as a number. */
+/* Converts the bits of a component to a number. */
 SUPERSTEP_OUT_OF_LINE float superstep_number(unsigned int bits, superstep_components components) {
     switch (components) {
         case SUPERSTEP_FLOATS: return __uint_as_float(bits);
@@ -82,15 +82,15 @@ __device__ inline int superstep_significant_bits(superstep_components components
 struct superstep_sum {
     long long sum;
     int exponent;          /* the largest, as floats hold it */
-    unsigned int specials; /* of what the filter reaches, however small its weight */
+    unsigned int specials; /* of all texels that the filter reaches, even with a small weight */
 };
 enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_MINUS_INFINITY = 4, SUPERSTEP_NO_SIGN = 8 };
 
 /* The exponent of the smallest normal half, as floats hold it. Subnormal halves are filtered with fewer bits; subnormal floats are 0. */
 #define SUPERSTEP_HALF_EXPONENT 113
 
-/* Adds the components with these bits. Floats are aligned to the largest and keep four bits more than they have. `reached` has a bit for each
-   texel that the filter reaches. */
+/* Adds the components with these bits. Floats are aligned to the largest and keep four extra bits. `reached` has a bit for each texel
+   that the filter reaches. */
 SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, unsigned int reached, superstep_components components) {
     const unsigned int infinity = 0x7f800000, sign = 0x80000000;
     const int weight[4] = {weights.x, weights.y, weights.z, weights.w}, significant_bits = superstep_significant_bits(components);
@@ -125,7 +125,7 @@ SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, un
     return result;
 }
 
-/* The mean of integers. It has 16 bits, whatever their type: bits of shorter ones are repeated. */
+/* Returns the mean of integers, which always has 16 bits: bits of shorter types are repeated. */
 __device__ inline float superstep_mean_of_integers(int sum, superstep_components components) {
     switch (components) {
         case SUPERSTEP_CHARS: return superstep_ratio(sum + (((sum >> 4) + (sum >> 12) + 4) >> 3), 32767);
@@ -135,7 +135,8 @@ __device__ inline float superstep_mean_of_integers(int sum, superstep_components
     }
 }
 
-/* The mean from the sums of two planes. Those of floats are aligned to an exponent that is a multiple of 4; halves are rounded away from zero. */
+/* Returns the mean from the sums of two planes. Sums of floats are aligned to an exponent that is a multiple of 4; halves are rounded
+   away from zero. */
 SUPERSTEP_OUT_OF_LINE float superstep_mean(superstep_sum a, superstep_sum b, superstep_components components) {
     const int significant_bits = superstep_significant_bits(components);
     if (significant_bits == 0) return superstep_mean_of_integers((int)(a.sum + b.sum), components);

@@ -1,6 +1,6 @@
 /* Texture objects as descriptions of plain memory, so that every texel that a kernel reads is a load from global memory, traced like any
-   other. Included in front of the CUDA sources of programs that use them. A handle is a place in a table in constant memory; each
-   translation unit has its own copy of the table, and creating an object writes it into all of them. */
+   other. Included before the CUDA sources of programs that use them. A handle is an index in a table in constant memory; each
+   translation unit has its own copy of the table, and creating an object writes it to all copies. */
 #ifndef SUPERSTEP_TEXTURE_OBJECTS_H
 #define SUPERSTEP_TEXTURE_OBJECTS_H
 
@@ -12,11 +12,11 @@ struct superstep_texture_object {
     superstep_components components;
     int component_bytes, channels;
     bool is_signed;
-    /* Of a surface: bytes of a row that elements take. */
+    /* For a surface: bytes of a row without padding. */
     unsigned int row_used_bytes;
 };
 
-/* Objects that can be there at the same time. */
+/* Maximal number of objects at a time. */
 #define SUPERSTEP_TEXTURE_OBJECTS 64
 static __constant__ superstep_texture_object superstep_texture_objects[SUPERSTEP_TEXTURE_OBJECTS];
 
@@ -43,7 +43,7 @@ struct superstep_texture_table {
 };
 static superstep_texture_table superstep_own_texture_table(superstep_texture_objects);
 
-/* What a resource is as memory. */
+/* Describes a resource as memory. */
 static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, superstep_texture_view &view, cudaChannelFormatDesc &format) {
     view.height = view.depth = 1;
     if (resource.resType == cudaResourceTypeLinear) {
@@ -66,7 +66,7 @@ static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, su
         view.slice_bytes = rows.pitchInBytes * rows.height;
         return cudaSuccess;
     }
-    /* Mipmapped arrays are not there. */
+    /* Mipmapped arrays do not exist here. */
     if (resource.resType != cudaResourceTypeArray) return cudaErrorNotSupported;
     const superstep_array *array = superstep_array::of(resource.res.array.array);
     if (array == nullptr) return cudaErrorInvalidResourceHandle;
@@ -80,7 +80,7 @@ static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, su
     return cudaSuccess;
 }
 
-/* Gives an object a place in the tables; the handle is its number there. */
+/* Stores an object in the tables; its handle is the index. */
 static inline cudaError_t superstep_place_object(const superstep_texture_object &object, const cudaResourceDesc &resource, const cudaTextureDesc &texture,
                                                  unsigned long long *place) {
     superstep_texture_slot *slots = superstep_texture_slots();
@@ -100,7 +100,7 @@ static inline cudaError_t superstep_place_object(const superstep_texture_object 
 static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *place, const cudaResourceDesc *resource, const cudaTextureDesc *texture,
                                                           const cudaResourceViewDesc *other_view = nullptr) {
     if (place == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
-    /* Views in another format, colours of the border and sRGB need texture hardware. */
+    /* Views in other formats, border colours and sRGB need texture hardware. */
     if (other_view != nullptr || texture->sRGB) return cudaErrorNotSupported;
     for (int i = 0; i < 4; i++)
         if (texture->borderColor[i] != 0) return cudaErrorNotSupported;
@@ -153,7 +153,7 @@ static inline cudaError_t superstep_texture_object_texture(cudaTextureDesc *text
     *texture = slot->texture;
     return cudaSuccess;
 }
-/* Unsigned texels of components of some bytes, of which reads make floats. */
+/* Unsigned texels with components of some bytes, which reads convert to floats. */
 template <int bytes, int count> struct superstep_stored;
 #define SUPERSTEP_STORED(BYTES, SCALAR, PREFIX) \
     template <> struct superstep_stored<BYTES, 1> { using type = SCALAR; }; \
@@ -163,7 +163,7 @@ SUPERSTEP_STORED(1, unsigned char, uchar)
 SUPERSTEP_STORED(2, unsigned short, ushort)
 #undef SUPERSTEP_STORED
 
-/* The components of a texel in memory, of whatever type, as numbers of 32 bits. */
+/* Converts the components of a texel in memory, of any type, to 32-bit numbers. */
 SUPERSTEP_OUT_OF_LINE uint4 superstep_components_at(const superstep_texture_object &object, const char *place) {
     unsigned __int128 texel;
     switch (object.component_bytes * object.channels) {
@@ -178,7 +178,7 @@ SUPERSTEP_OUT_OF_LINE uint4 superstep_components_at(const superstep_texture_obje
     return {(unsigned int)texel & mask, (unsigned int)(texel >> bits) & mask, (unsigned int)(texel >> 2 * bits) & mask,
             (unsigned int)(texel >> 3 * bits % 128) & mask};
 }
-/* A texel as texture hardware gives it, whatever type the program reads: four numbers of 32 bits, of which those that it lacks are 0. */
+/* A texel as texture hardware returns it, independent of the type that the program reads: four 32-bit numbers, 0 if missing. */
 template <class Place> SUPERSTEP_OUT_OF_LINE uint4 superstep_registers(const superstep_texture_object &object, const Place &at) {
     const auto load = [&](const char *place) { return superstep_components_at(object, place); };
     const unsigned int texel_bytes = object.component_bytes * object.channels;
@@ -217,7 +217,7 @@ template <class R, class Place> __device__ inline R superstep_read_object(const 
     return result;
 }
 
-/* Device code. Each function gives the texel, or writes it where its first argument points. */
+/* Device code. Each function returns the texel, or writes it to its first argument. */
 #define SUPERSTEP_UNPACK(...) __VA_ARGS__
 #define SUPERSTEP_OBJECT_FUNCTION(NAME, PARAMETERS, ARGUMENTS, PLACE) \
     template <class T> __device__ inline T superstep_##NAME(cudaTextureObject_t handle, SUPERSTEP_UNPACK PARAMETERS) { \
@@ -242,7 +242,7 @@ SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x
 #undef SUPERSTEP_OBJECT_FUNCTION
 #undef SUPERSTEP_UNPACK
 
-/* From here on the program's own calls come here. */
+/* Redirects the program's calls from here on. */
 #define tex1Dfetch superstep_tex1Dfetch
 #define tex1D superstep_tex1D
 #define tex2D superstep_tex2D

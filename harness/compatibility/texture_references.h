@@ -1,13 +1,13 @@
-/* Texture references, which CUDA 12 no longer has. Included in front of the CUDA sources of programs that declare any.
-   A reference is a variable in constant memory that holds what it is bound to; binding copies there. Host code sets its fields as before.
-   Declarations are read with `__constant__` in front (build/src/compile/source/sources.rs). */
+/* Texture references, which CUDA 12 no longer has. Included before the CUDA sources of programs that declare any. A reference is a
+   variable in constant memory that describes the bound memory; binding copies to it. Host code sets its fields as before. Declarations
+   are compiled with `__constant__` before them (build/src/compile/source/sources.rs). */
 #ifndef SUPERSTEP_TEXTURE_REFERENCES_H
 #define SUPERSTEP_TEXTURE_REFERENCES_H
 
 #include "linear_arrays.h"
 #include "texels.h"
 
-/* A field of a texture reference. Until host code sets it, what the declaration says counts, which only the device's copy holds: host
+/* A field of a texture reference. Until host code sets it, the declared value applies, which only the device's copy contains: host
    compilers leave the host's copy of a device variable empty. */
 template <class T> struct superstep_setting {
     T value = T();
@@ -20,7 +20,7 @@ template <class T> struct superstep_setting {
         return *this;
     }
     operator T() const { return value; }
-    /* Takes what the declaration says where nothing was set. */
+    /* Uses the declared value if none was set. */
     void complete(const superstep_setting &declared) {
         if (!is_set) *this = declared.value;
     }
@@ -50,9 +50,9 @@ struct texture : textureReference {
         : textureReference(is_normalized, filter, address, sizeof(T)) {}
 };
 
-/* Binds a reference to memory. `view` has the memory's place and extents. */
+/* Binds a reference to memory. `view` has the memory's address and extents. */
 static inline cudaError_t superstep_bind(const textureReference *reference, superstep_texture_view view, const cudaChannelFormatDesc *format) {
-    /* The fields are the program's to change, however it names the reference here. */
+    /* The program may change the fields even if it passes the reference as constant. */
     textureReference *host = const_cast<textureReference *>(reference);
     const void *symbol = host;
     if (!host->superstep_texel_bytes.is_set) {
@@ -72,7 +72,7 @@ static inline cudaError_t superstep_bind(const textureReference *reference, supe
     return cudaMemcpyToSymbol(symbol, &view, sizeof(view), offsetof(textureReference, superstep_view), cudaMemcpyHostToDevice);
 }
 
-/* Linear memory. It need not be aligned here, so that the offset is always 0. */
+/* Linear memory. It need not be aligned here, so the offset is always 0. */
 static inline cudaError_t superstep_bind_linear(size_t *offset, const textureReference *reference, const void *data, size_t texel_bytes,
                                                 const cudaChannelFormatDesc *format, size_t bytes) {
     if (reference == nullptr || texel_bytes == 0) return cudaErrorInvalidValue;
@@ -170,7 +170,7 @@ SUPERSTEP_TEXTURE static inline cudaError_t cudaGetTextureAlignmentOffset(size_t
     return cudaGetTextureAlignmentOffset(offset, &reference);
 }
 
-/* What reads give: texels, or floats that are made of their components. */
+/* Results of reads: texels, or their components converted to floats. */
 template <class T, cudaTextureReadMode mode> struct superstep_reads {
     using type = T;
     static constexpr superstep_components components = SUPERSTEP_FLOATS;
@@ -184,7 +184,7 @@ template <class T> struct superstep_reads<T, cudaReadModeNormalizedFloat> {
         : sizeof(C) == 1 ? is_signed ? SUPERSTEP_CHARS : SUPERSTEP_UNSIGNED_CHARS : is_signed ? SUPERSTEP_SHORTS : SUPERSTEP_UNSIGNED_SHORTS;
 };
 
-/* Device code: one function for each kind of texture. */
+/* Device code: a function for each kind of texture. */
 #define SUPERSTEP_FETCH(NAME, KIND, PARAMETERS, PLACE) \
     template <class T, cudaTextureReadMode mode> \
     __device__ inline typename superstep_reads<T, mode>::type NAME(const texture<T, KIND, mode> &reference, SUPERSTEP_UNPACK PARAMETERS) { \

@@ -1,4 +1,4 @@
-//! Opening a capture, and what is wrong with it as the failure of a command.
+//! Opens captures, and converts errors of reading them to failures of commands.
 
 use std::path::Path;
 
@@ -33,8 +33,7 @@ pub fn conclude(capture: &Capture) -> i32 {
     }
 }
 
-/// The failure of a command that reads a capture: [`FailureKind::Capture`] for damage, [`FailureKind::Internal`] for errors of the
-/// machine or of Superstep.
+/// Converts an error: to [`FailureKind::Capture`] for damage, to [`FailureKind::Internal`] for errors of the machine or of Superstep.
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();
     let kind = match &error {
@@ -58,7 +57,6 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::FormatVersion { .. }
         | TraceError::Table { .. }
         | TraceError::UnknownSite { .. }
-        | TraceError::NotJson { .. }
         | TraceError::SummaryVersion { .. }
         | TraceError::Journal { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,

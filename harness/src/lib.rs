@@ -1,6 +1,6 @@
 //! Runs, verifies and reports traced programs and whole suites of benchmarks.
 //!
-//! [`main`] is the `superstep` command; the other items are what `superstep-bench` uses as well.
+//! [`main`] is the `superstep` command; `superstep-bench` also uses the other items.
 
 mod arguments;
 mod bundle;
@@ -10,7 +10,6 @@ mod counters;
 mod probe;
 mod results;
 mod session;
-mod sizes;
 mod suite;
 mod terminal;
 mod verify;

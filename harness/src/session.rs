@@ -1,7 +1,6 @@
-//! State that commands which build or run programs share: the installation, the tools, the reporter, and the source of programs.
+//! State shared by commands that build or run programs: the installation, the tools, the reporter, and the source of programs.
 //!
-//! A [`Session`] gives programs that it builds here, or those of a bundle that was built elsewhere; callers need not know
-//! which.
+//! A [`Session`] either builds programs or takes them from a bundle; its callers do not distinguish these.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -70,7 +69,7 @@ pub struct Session {
     pub build: BuildOptions,
     /// Also build a variant that records, to compare with the sums of a run in situ.
     pub verify_in_situ: bool,
-    bundle: Option<Bundle>,
+    pub bundle: Option<Bundle>,
     /// Located when the first program is built.
     tools: OnceLock<(Toolchain, Builder)>,
 }
@@ -88,7 +87,7 @@ impl Session {
         }
     }
 
-    /// A session with the programs of `bundle`, and its inputs unless `fetch` has a mirror.
+    /// Creates a session with the programs of `bundle`, and its inputs unless `fetch` has a mirror.
     pub fn of_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
         if fetch.data_mirror.is_none() && bundle.data().is_dir() {
             fetch.data_mirror = Some(bundle.data());
@@ -108,11 +107,7 @@ impl Session {
         self.build.backend
     }
 
-    pub fn has_bundle(&self) -> bool {
-        self.bundle.is_some()
-    }
-
-    /// The suite of that name or folder, or the bundle's.
+    /// Loads the suite with this name or folder, or the bundle's suite.
     pub fn suite(&self, name: &str) -> Result<Suite, Failure> {
         let folder = match &self.bundle {
             Some(bundle) => bundle.suite(),
@@ -121,7 +116,7 @@ impl Session {
         Ok(load_suite(&folder)?)
     }
 
-    /// The probe of that name, or the one that the bundle was built with.
+    /// Loads the probe with this name, from the bundle if there is one.
     pub fn probe(&self, name: &str) -> Result<Probe, Failure> {
         match &self.bundle {
             Some(bundle) => Probe::load(&bundle.probe(name).to_string_lossy(), &self.installation),
@@ -192,8 +187,7 @@ impl Session {
         Ok(BuildIdentity { llvm, gpu_arch })
     }
 
-    /// Selects programs of `suite`, fetches their sources and finds the inputs of their size. Fails if none is selected or none can be
-    /// fetched.
+    /// Selects programs of `suite`, and fetches their sources and inputs. Fails if none is selected or none can be fetched.
     pub fn fetch<'a>(
         &self,
         suite: &'a Suite,
@@ -256,7 +250,7 @@ impl Session {
         }
     }
 
-    /// Builds the executables that a suite runs; one failure does not stop the others. Calls `finished` with each.
+    /// Builds all variants of each program, and calls `finished` after each. A failure does not stop the others.
     pub fn build<'a>(
         &self,
         fetched: &Fetched<'a>,
@@ -264,43 +258,35 @@ impl Session {
     ) -> Result<Vec<Prepared<'a>>, Failure> {
         self.prepare(
             fetched,
-            |bundle, name| Ok(self.with_recording(bundle.executables(name)?)),
-            |builder, program| {
-                let executables = self.with_recording(builder.build(program)?);
-                match self.verify_in_situ && executables.recording.is_none() {
-                    true => self.build_recording(program, executables),
-                    false => Ok(executables),
-                }
-            },
+            |bundle, name| self.with_recording(bundle.executables(name)?, None),
+            |builder, program| self.with_recording(builder.build(program)?, Some(program)),
             finished,
         )
     }
 
-    /// On the CPU, the traced program can record as well.
-    fn with_recording(&self, executables: Executables) -> Executables {
-        let is_same = self.verify_in_situ && self.backend() == Backend::Cpu;
-        let traced = is_same.then(|| executables.traced.clone());
-        Executables {
-            recording: executables.recording.or(traced),
-            ..executables
-        }
-    }
-
-    fn build_recording(
+    /// Adds a program that records, if it is needed. It is built from `program` unless the bundle has it.
+    fn with_recording(
         &self,
-        program: &Program,
-        executables: Executables,
+        mut executables: Executables,
+        program: Option<&Program>,
     ) -> Result<Executables, Failure> {
-        let recording = BuildOptions {
-            protocol: Protocol::default(),
-            reference: false,
-            ..self.build.clone()
-        };
-        let builder = self.new_builder(self.toolchain()?, recording)?;
-        Ok(Executables {
-            recording: Some(builder.build(program)?.traced),
-            ..executables
-        })
+        if self.verify_in_situ && executables.recording.is_none() {
+            executables.recording = match (self.backend(), program) {
+                // On the CPU, the traced program can also record.
+                (Backend::Cpu, _) => Some(executables.traced.clone()),
+                (Backend::Cuda, None) => None,
+                (Backend::Cuda, Some(program)) => {
+                    let build = BuildOptions {
+                        protocol: Protocol::default(),
+                        reference: false,
+                        ..self.build.clone()
+                    };
+                    let builder = self.new_builder(self.toolchain()?, build)?;
+                    Some(builder.build(program)?.traced)
+                }
+            };
+        }
+        Ok(executables)
     }
 
     pub fn build_probed<'a>(

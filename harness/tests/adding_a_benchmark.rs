@@ -1,4 +1,4 @@
-//! `docs/adding-a-benchmark.md`, followed to the letter: its files are written, its commands are run.
+//! `docs/adding-a-benchmark.md`, followed exactly: writes its files and runs its commands.
 
 mod common;
 
@@ -8,14 +8,14 @@ use std::path::Path;
 use common::{root, run, superstep};
 use serde_json::Value;
 
-/// What the page asks its reader to do.
+/// A step of the page.
 #[derive(Debug)]
 enum Task {
     Write(String, String),
     Run(String),
 }
 
-/// A code block behind a line that is only a path and a colon is a file; lines behind `$` in a console block are commands.
+/// Parses steps: a code block after a line with only a path and a colon is a file; lines after `$` in a console block are commands.
 fn tasks(page: &str) -> Vec<Task> {
     let mut tasks = Vec::new();
     let mut file = None;
@@ -46,7 +46,7 @@ fn tasks(page: &str) -> Vec<Task> {
     tasks
 }
 
-/// Runs a command of the page in `folder` and returns its output. What `cargo xtask` builds, the test has built.
+/// Runs a command of the page in `folder` and returns its output. The test has already built what `cargo xtask` would build.
 fn follow(folder: &Path, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().collect();
     let mut superstep = superstep(folder);
@@ -64,7 +64,7 @@ fn follow(folder: &Path, command: &str) -> String {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_page_leads_to_a_benchmark_that_passes() {
+fn following_the_page_gives_a_passing_benchmark() {
     let page = fs::read_to_string(root().join("docs/adding-a-benchmark.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -93,7 +93,7 @@ fn the_page_leads_to_a_benchmark_that_passes() {
         (share - 0.75).abs() < 1e-9,
         "three of four launches are read: {share}"
     );
-    // What was blessed decides from then on.
+    // The blessed result is used from now on.
     let golden = folder.join("golden/mine/ring.tiny.json");
     assert!(folder.join("golden/mine/ring.small.json").is_file());
     let other = fs::read_to_string(&golden).unwrap().replace("4096", "4095");

@@ -1,4 +1,4 @@
-//! The report in a real browser, headless: nothing in the console, every figure visible, nothing wider than the page.
+//! Opens the report in a headless browser: nothing in the console, every figure visible, nothing wider than the page.
 
 mod common;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use superstep_analysis::run_summary::{BenchmarkSummary, Check, KernelSummary, RunSummary, Status};
 use superstep_report::page;
 
-/// A page that opens the report in a frame, unfolds everything, and writes down what each figure looks like.
+/// A page that opens the report in a frame, unfolds everything, and records the appearance of each figure.
 fn checker(report: &Path) -> String {
     format!(
         r##"<!DOCTYPE html><html><body><iframe id="page" width="1280" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
@@ -45,7 +45,7 @@ document.getElementById('page').addEventListener('load', () => {{
     )
 }
 
-/// Opens `page`, and returns the document afterwards and the lines that it put on the console.
+/// Opens `page`, and returns the resulting document and the lines on the console.
 fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
@@ -69,7 +69,7 @@ fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
     )
 }
 
-/// What the checker wrote down.
+/// Returns the records of the checker.
 fn finding(document: &str) -> Value {
     let (_, rest) = document
         .split_once("<pre id=\"result\">")
@@ -82,7 +82,7 @@ fn finding(document: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The page at 1280 pixels does not scroll sideways, and each table stays inside it.
+/// Checks that the page at 1280 pixels does not scroll sideways, and that no table is wider than it.
 fn fits(found: &Value) {
     assert_eq!(found["wide"], false, "the page scrolls sideways");
     assert_eq!(found["outside"], json!([]), "tables wider than the page");
@@ -90,7 +90,7 @@ fn fits(found: &Value) {
 
 #[test]
 #[ignore = "needs Clang, CUDA and a browser; `cargo xtask test` runs it"]
-fn the_report_opens_without_a_complaint_and_shows_every_figure() {
+fn the_report_opens_without_errors_and_shows_every_figure() {
     let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
@@ -110,7 +110,7 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
     assert!(console.is_empty(), "{console:#?}");
     let found = finding(&document);
     assert!(found["title"].as_str().unwrap().contains("toys"), "{found}");
-    // Figure 6.1, the other ones for all programs together, and again for the one program.
+    // Figure 6.1, the other figures for all programs together, and those of the only program.
     let figures = found["figures"].as_array().unwrap();
     assert!(figures.len() >= 17, "{} figures: {found}", figures.len());
     for figure in figures {
@@ -134,7 +134,7 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
 
 #[test]
 #[ignore = "needs a browser; `cargo xtask test` runs it"]
-fn the_check_sees_a_page_that_complains() {
+fn the_check_detects_errors_of_a_page() {
     let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("broken.html");

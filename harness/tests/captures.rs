@@ -1,4 +1,4 @@
-//! The commands that read captures, on captures written here.
+//! Commands that read captures, on synthetic captures.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::fs;
 
 use common::{run, superstep, write_capture};
 
-/// Sizes and paths differ from version to version and from run to run.
+/// Replaces sizes and paths, which differ between versions and runs.
 fn redacted(text: &str, folder: &std::path::Path) -> String {
     let text = text
         .replace(&folder.display().to_string(), "[folder]")
@@ -22,7 +22,7 @@ fn redacted(text: &str, folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn info_shows_a_whole_capture() {
+fn info_shows_a_complete_capture() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
     let (code, out, err) = run(superstep(folder.path()).args(["info", "capture"]));
@@ -58,7 +58,7 @@ fn a_truncated_capture_is_read_up_to_its_last_whole_chunk() {
 }
 
 #[test]
-fn a_corrupted_capture_is_told_from_an_incomplete_one() {
+fn a_corrupted_capture_is_distinguished_from_an_incomplete_one() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
     let path = folder.path().join("capture/stream-0.sst");
@@ -81,7 +81,7 @@ fn a_corrupted_capture_is_told_from_an_incomplete_one() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
+fn files_that_are_not_captures_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     for path in ["empty", "absent"] {
@@ -121,7 +121,7 @@ fn dump_lists_and_filters() {
 }
 
 #[test]
-fn dump_refuses_a_launch_that_is_no_number() {
+fn dump_refuses_a_launch_that_is_not_a_number() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) =
         run(superstep(folder.path()).args(["dump", "capture", "--launch", "5..2"]));
@@ -130,7 +130,7 @@ fn dump_refuses_a_launch_that_is_no_number() {
 }
 
 #[test]
-fn exported_accesses_come_back() {
+fn exported_accesses_are_imported_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
     let (code, out, err) = run(superstep(folder.path()).args([
@@ -174,7 +174,7 @@ fn completions_and_version() {
     assert!(code == 0 && out.starts_with("superstep "), "{out}");
 }
 
-/// A capture of sums: what needs accesses says so, all else works.
+/// With a capture of sums, commands that need accesses refuse it, and all others work.
 #[test]
 fn a_capture_of_sums_is_exported_without_accesses() {
     use superstep_testing::{self as testing, CaptureBuilder};

@@ -1,6 +1,6 @@
-//! Damaged captures: whatever happens to its bytes, each command that reads one ends in time, with a documented code.
+//! Damaged captures: each command that reads one ends in time with a documented code, for any damage.
 //!
-//! `SUPERSTEP_DAMAGED_CAPTURES=2000` makes that many instead of 200; `SUPERSTEP_DAMAGE_SEED` makes others.
+//! `SUPERSTEP_DAMAGED_CAPTURES` sets their number (200 by default), `SUPERSTEP_DAMAGE_SEED` the seed.
 
 mod common;
 
@@ -15,16 +15,16 @@ use rayon::prelude::*;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, CopyDirection, Event, Gap, Launch, StreamId};
 
-/// No command may take more processor time.
+/// Limit of a command's processor time.
 const PROCESSOR_LIMIT_S: u64 = 5;
 
-/// No command may take longer; a busy machine needs room.
+/// Limit of a command's wall time, with a margin for busy machines.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// No command may ask for more address space.
+/// Limit of a command's address space.
 const MEMORY_LIMIT_KIB: u64 = 2 << 20;
 
-/// Sound, does not verify, damaged, incomplete.
+/// Exit codes: correct, fails to verify, damaged, incomplete.
 const ALLOWED: [i32; 4] = [0, 7, 8, 9];
 
 /// Random numbers (SplitMix64).
@@ -44,7 +44,7 @@ impl Random {
     }
 }
 
-/// A capture of three launches in two streams, with everything that events tell.
+/// Writes a capture of three launches in two streams, with events of every kind.
 fn write_capture(folder: &Path) {
     const BASE: u64 = 0x7f00_0000_0000;
     let mut capture = CaptureBuilder::new(folder, &table()).with_clock();
@@ -86,7 +86,7 @@ fn write_capture(folder: &Path) {
     capture.finish();
 }
 
-/// Damages one file of the capture in `folder` and says how.
+/// Damages one file of the capture in `folder`. Returns a description.
 fn damage(folder: &Path, random: &mut Random) -> String {
     let files = ["events.sst", "stream-0.sst", "stream-1.sst"];
     let name = files[random.below(files.len())];
@@ -131,7 +131,7 @@ fn damage(folder: &Path, random: &mut Random) -> String {
     format!("{name}: {what}")
 }
 
-/// Every format of `superstep export`, as its help lists them.
+/// Returns every format that the help of `superstep export` lists.
 fn formats() -> Vec<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_superstep"))
         .args(["export", "-h"])
@@ -145,7 +145,7 @@ fn formats() -> Vec<String> {
     formats
 }
 
-/// Runs `superstep` with limits; the code it ended with, and what it said on standard error.
+/// Runs `superstep` with limits. Returns its exit code and its standard error.
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let errors = folder.join("errors");
     let start = Instant::now();

@@ -69,7 +69,7 @@ fn explained(name: &str, args: &[&str]) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn opaque_ptx_is_let_through_on_request_and_counted() {
+fn opaque_ptx_is_accepted_on_request_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let opaque = "__global__ void f(int *p) { asm volatile(\"frobnicate.global [%0];\" :: \"l\"(p)); *p = 1; }\n";
     fs::write(folder.path().join("opaque.cu"), opaque).unwrap();
@@ -87,7 +87,7 @@ fn opaque_ptx_is_let_through_on_request_and_counted() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn strict_names_the_line_of_the_address_that_is_not_proven() {
+fn strict_names_the_line_of_an_unproven_address() {
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("suites/features/pointers/pointers.cu");
     let (code, out, err) = run(superstep(folder.path())
@@ -102,7 +102,7 @@ fn strict_names_the_line_of_the_address_that_is_not_proven() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_suite_is_summed_up() {
+fn a_suite_is_summarised() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, out, err) =
@@ -125,7 +125,7 @@ fn a_suite_is_summed_up() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("100.0 %"), "{out}");
 
-    // A program that does not compile is reported, and the others would go on.
+    // A program that does not compile is reported and does not stop the others.
     fs::write(folder.path().join("suite/toy.cu"), "int main(").unwrap();
     let (code, out, err) = run(superstep(folder.path()).args(["explain", "--suite", "./suite"]));
     assert_eq!(code, 1, "{err}");
@@ -178,7 +178,7 @@ fn wrong_command_lines_are_refused() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn source_that_does_not_compile_shows_the_compilers_words() {
+fn source_that_does_not_compile_shows_the_compilers_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(
         folder.path().join("toy.cu"),

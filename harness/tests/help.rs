@@ -13,7 +13,7 @@ fn help(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn help_of_every_command_is_as_accepted() {
+fn help_of_every_command_matches_its_snapshot() {
     let overview = help(&[]);
     let commands = overview.lines().skip_while(|line| *line != "Commands:");
     let commands = commands.skip(1).take_while(|line| !line.is_empty());

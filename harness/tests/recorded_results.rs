@@ -1,10 +1,11 @@
-//! Compares golden results with recorded results of GPUs. CI has no GPU, so this finds a change of a golden result that a GPU confirmed.
+//! Compares golden results with recorded results of GPUs. CI has no GPU, so this detects changes of golden results that were confirmed on a
+//! GPU.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Digests that an H200 gave, by suite, size, program and protocol.
+/// Digests measured on an H200, by suite, size, program and protocol.
 const DIGESTS: &str = "harness/tests/data/gpu-digests.csv";
 
 #[test]
@@ -26,7 +27,7 @@ fn golden_digests_confirmed_on_a_gpu_are_unchanged() {
     assert!(compared > 0);
 }
 
-/// One program's counts in situ, which a trace on the same GPU confirmed where `compared` is set.
+/// One program's counts in situ, confirmed by a trace on the same GPU if `compared` is set.
 #[derive(serde::Deserialize)]
 struct InSitu {
     suite: String,
@@ -46,7 +47,7 @@ fn counts_in_situ_on_a_gpu_equal_the_golden_counts() {
         let path = root.join(format!("harness/tests/data/in-situ-{device}.json"));
         let rows: Vec<InSitu> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let mut compared = 0;
-        // Runs of the others differ from each other.
+        // Counts of the other programs vary.
         for row in rows.iter().filter(|row| row.compared) {
             let (suite, program) = (&row.suite, &row.program);
             let path = root.join(format!("golden/{suite}/{program}.{}.json", row.size));

@@ -1,5 +1,4 @@
-//! The workflows of the repository's host name only commands that exist. Tests of `xtask` check its own commands, `cargo xtask
-//! actionlint` the rest.
+//! The CI workflows use only commands and options that exist. Tests of `xtask` check its own commands, `cargo xtask actionlint` the rest.
 
 mod common;
 
@@ -10,7 +9,7 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What this test reads of a workflow.
+/// The parts of a workflow that this test reads.
 #[derive(Deserialize)]
 struct Workflow {
     name: String,
@@ -51,7 +50,7 @@ fn workflows() -> Vec<(String, Workflow)> {
     found
 }
 
-/// The words behind each `marker` in `text`, to the end of the command.
+/// Returns the words after each `marker` in `text`, up to the end of the command.
 fn commands(text: &str, marker: &str) -> Vec<Vec<String>> {
     let joined = text.replace("\\\n", " ");
     let lines = joined
@@ -71,7 +70,7 @@ fn help(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The lines of a step with each value that the job's matrix gives a variable.
+/// Returns the lines of a step for each value in the job's matrix.
 fn with_every_value(run: &str, matrix: Option<&BTreeMap<String, Vec<String>>>) -> String {
     let mut lines: Vec<String> = run.lines().map(str::to_string).collect();
     for (name, values) in matrix.into_iter().flatten() {
@@ -145,7 +144,7 @@ fn options_exist(file: &str, command: &str, words: &[String]) {
     has_options(file, &help(&[command]), words);
 }
 
-/// What `superstep-bench COMMAND --help` prints, of which its own tests keep all.
+/// Returns the output of `superstep-bench COMMAND --help`, from the snapshots of its own tests.
 fn bench_help(command: &str) -> &'static str {
     let all = include_str!("../../tools/bench/tests/snapshots/help__help.snap");
     let begin = format!("==== superstep-bench {command} ====\n");
@@ -160,7 +159,7 @@ fn has_options(file: &str, help: &str, words: &[String]) {
     }
 }
 
-/// YAML that is read as something else than it looks like (`on` as true, for instance) shows here.
+/// Detects YAML that is parsed differently than it looks, such as `on` as true.
 #[test]
 fn workflows_name_their_triggers() {
     for (file, _) in workflows() {

@@ -1,11 +1,11 @@
-"""How fast accesses become Arrow, beside pandas reading the Parquet file that `superstep export` made of the same capture.
+"""Measures how fast accesses are read as Arrow, and how fast pandas reads an export of them as Parquet.
 
     superstep export --format parquet --table accesses -o exported CAPTURE
     python python/bench/accesses.py CAPTURE exported/accesses.parquet
 
-Needs pandas and pyarrow. `batches` are read and let go, `table` keeps all of them, as a data frame does. `copies` is memory
-copied to memory, as many bytes as the batches have. `pandas` has text as Python's objects, `arrow` as Arrow's. Each figure is
-the best of some repeats, once by wall time, once by processor time as if each thread had had a core for itself.
+Needs pandas and pyarrow. `batches` are read and dropped, `table` keeps all of them, as a data frame does. `copies` copies
+the same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow's. Each figure is
+the best of multiple repeats, by wall time and by processor time divided by the number of threads.
 """
 
 import argparse
@@ -23,7 +23,7 @@ KINDS = ("batches", "table", "pandas", "arrow", "copies")
 
 
 def best(work, threads, repeat):
-    """The least wall time and processor time of some runs, and the size of what they return."""
+    """Returns the size of the result and the least wall time and processor time of all runs."""
     walls, processors = [], []
     for _ in range(repeat):
         wall, processor = time.perf_counter(), time.process_time()
@@ -31,13 +31,13 @@ def best(work, threads, repeat):
         walls.append(time.perf_counter() - wall)
         processors.append((time.process_time() - processor) / threads)
         size = len(result)
-        # Not while the next run is timed.
+        # Frees the result before the next run is timed.
         del result
     return size, (min(walls), min(processors))
 
 
 def copied(threads, repeat):
-    """Seconds for a byte."""
+    """Returns the seconds per byte."""
     pairs = [(numpy.ones(COPIED_BYTES, numpy.uint8), numpy.ones(COPIED_BYTES, numpy.uint8)) for _ in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
         _, times = best(lambda: list(pool.map(lambda pair: numpy.copyto(*pair), pairs)), threads, repeat)

@@ -129,7 +129,7 @@ impl Capture {
     }
 }
 
-/// Chosen accesses, read anew by each Arrow stream.
+/// Chosen accesses, which each Arrow stream reads again.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -167,7 +167,7 @@ impl Analysis {
             tables::with_metrics(analysis, capture.sites(), &Settings::default())?;
         let folder = capture.folder();
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        // In a run's folder, every capture has the same name.
+        // In the folders of runs, every capture has the same name.
         let named = match folder.file_name() {
             Some(name) if name == "capture" => folder.parent(),
             _ => Some(&*folder),
@@ -196,13 +196,13 @@ impl Analysis {
     }
 
     fn figures(&self, py: Python<'_>) -> Vec<Figure> {
-        let figures = py.detach(|| self.program.figures());
-        figures.into_iter().map(Figure::from).collect()
+        let figures = py.detach(|| self.program.figures()).into_iter();
+        figures.map(|figure| Figure { figure }).collect()
     }
 
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
         let figure = py.detach(|| self.program.figure(name));
-        figure.map(Figure::from).map_err(of_report)
+        figure.map(|figure| Figure { figure }).map_err(of_report)
     }
 
     fn __len__(&self) -> usize {

@@ -21,7 +21,7 @@ impl Numbers {
     }
 }
 
-/// CTAs: numbers, or text as `--ctas` takes it.
+/// CTAs: numbers, or text in the syntax of `--ctas`.
 #[derive(FromPyObject)]
 pub enum Ctas {
     Text(String),
@@ -41,7 +41,7 @@ pub fn choice(
 ) -> PyResult<Choice> {
     let threads = threads.map(|threads| {
         NonZero::new(threads).ok_or_else(|| {
-            PyValueError::new_err("failed to read threads: expected a number from 1 on, found 0")
+            PyValueError::new_err("failed to read threads: expected at least 1, found 0")
         })
     });
     Ok(Choice {
@@ -57,7 +57,7 @@ pub fn choice(
     })
 }
 
-/// Merges adjacent numbers: each group of accesses is compared with every range.
+/// Merges adjacent numbers, since each group of accesses is compared with every range.
 fn ranges(mut numbers: Vec<u32>) -> PyResult<Vec<CtaRange>> {
     if numbers.is_empty() {
         return Err(PyValueError::new_err(

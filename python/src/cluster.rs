@@ -45,11 +45,7 @@ fn row((bucket, kind, chunk, number, bytes): RowTuple) -> AnalysisResult<Row> {
     })
 }
 
-fn limit(bytes: u64, spill_into: PathBuf) -> MemoryLimit {
-    MemoryLimit { bytes, spill_into }
-}
-
-/// Ranges of chunks with about that number of accesses each.
+/// Returns ranges of chunks with about `accesses` accesses each.
 #[pyfunction]
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
     let tasks = cluster::tasks(&capture.capture, accesses);
@@ -59,7 +55,7 @@ pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The first step, of a range of chunks.
+/// Runs the first step on a range of chunks.
 #[pyfunction]
 pub fn map_chunks(
     py: Python<'_>,
@@ -69,14 +65,14 @@ pub fn map_chunks(
 ) -> PyResult<RowIterator> {
     if buckets == 0 {
         return Err(PyValueError::new_err(
-            "failed to read buckets: expected a number from 1 on, found 0",
+            "failed to read buckets: expected at least 1, found 0",
         ));
     }
     let map = py.detach(|| Map::new(capture.capture.clone(), &(chunks.0..chunks.1), buckets));
     Ok(RowIterator(Mutex::new(Box::new(map))))
 }
 
-/// Runs a step on `rows`, whose errors are returned unchanged.
+/// Runs a step on `rows`. Errors of `rows` are returned unchanged.
 fn step(
     rows: &Bound<'_, PyIterator>,
     step: impl FnOnce(cluster::NextRow<'_>) -> AnalysisResult<Rows>,
@@ -105,46 +101,46 @@ fn step(
     }
 }
 
-/// The second step, of one bucket of several.
+/// Runs the second step on one bucket.
 #[pyfunction]
 pub fn reduce_pages(
     capture: &Capture,
     buckets: (u32, u32),
-    memory_bytes: u64,
+    bytes: u64,
     spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<RowIterator> {
-    let limit = limit(memory_bytes, spill_into);
+    let limit = MemoryLimit { bytes, spill_into };
     step(rows, |next| {
         cluster::reduce(&capture.capture, buckets, &limit, next)
     })
 }
 
-/// The third step, of one bucket of several.
+/// Runs the third step on one bucket.
 #[pyfunction]
 pub fn combine_ctas(
     capture: &Capture,
     buckets: (u32, u32),
-    memory_bytes: u64,
+    bytes: u64,
     spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<RowIterator> {
-    let limit = limit(memory_bytes, spill_into);
+    let limit = MemoryLimit { bytes, spill_into };
     step(rows, |next| {
         cluster::combine(&capture.capture, buckets.0, &limit, next)
     })
 }
 
-/// The sum of all rows of the third step.
+/// Sums up all rows of the third step.
 #[pyfunction]
 pub fn merge(
     py: Python<'_>,
     capture: &Capture,
-    memory_bytes: u64,
+    bytes: u64,
     spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<Analysis> {
-    let limit = limit(memory_bytes, spill_into);
+    let limit = MemoryLimit { bytes, spill_into };
     let mut merged = cluster::Merged::new(&capture.capture, &limit);
     for next in rows.clone() {
         let found: RowTuple = next?.extract()?;

@@ -1,4 +1,4 @@
-//! Figures of the report, which show themselves in a notebook.
+//! Figures of the report, which notebooks display.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,17 +17,11 @@ use crate::stream::Table;
 /// A figure, drawn when it is shown.
 #[pyclass(frozen, module = "superstep")]
 pub struct Figure {
-    figure: Multiples,
-}
-
-impl From<Multiples> for Figure {
-    fn from(figure: Multiples) -> Self {
-        Self { figure }
-    }
+    pub figure: Multiples,
 }
 
 impl Figure {
-    /// Whether it is too complex for SVG.
+    /// Returns whether the figure is too complex for SVG.
     fn is_picture(&self) -> bool {
         self.figure.layout == Layout::Maps
     }
@@ -96,7 +90,7 @@ impl Figure {
         is_drawing.then(|| self.svg(py)).transpose()
     }
 
-    /// The picture, and the size to show it at: it has two pixels per unit.
+    /// Returns the picture and its size on the page, which is half of that in pixels.
     fn _repr_png_<'py>(
         &self,
         py: Python<'py>,

@@ -6,7 +6,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A stream that its consumer moves out of the capsule, or that is released with it.
+/// Wraps a stream that its consumer moves out of the capsule, or that is released with the capsule.
 pub fn capsule<'py>(
     py: Python<'py>,
     reader: impl RecordBatchReader + Send + 'static,
@@ -46,7 +46,7 @@ impl Table {
         format!("<superstep.Table {}: {} rows>", self.name(), self.__len__())
     }
 
-    /// The rows as an Arrow stream of the table's own type.
+    /// Returns the rows as an Arrow stream with the table's own schema.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

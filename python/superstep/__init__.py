@@ -1,4 +1,4 @@
-"""Captures of CUDA programs and their analysis, as Arrow tables. `superstep.spark` analyses on a cluster."""
+"""Captures of CUDA programs and their analysis, as Arrow tables. `superstep.spark` runs the analysis on a cluster."""
 
 from superstep._native import Accesses, Analysis, Capture, CaptureError, Figure, SuperstepError, Table
 from superstep._native import __version__, open

@@ -10,12 +10,12 @@ class SuperstepError(Exception):
     """A capture cannot be read or analysed; the message names the file and what to do."""
 
 class CaptureError(SuperstepError):
-    """What is wrong lies in the capture: it is damaged, or cannot be read."""
+    """A capture is damaged or cannot be read."""
 
 def open(path: str | PathLike[str]) -> Capture:
     """Opens a capture: its folder, any file in it, or the folder of a program's run, which holds `capture`.
 
-    A capture of a killed program opens as far as it goes: see `complete` and `problems`.
+    A capture of a killed program can be opened, but is incomplete: see `complete` and `problems`.
     """
 
 @final
@@ -26,19 +26,19 @@ class Capture:
     def folder(self) -> PathLike[str]: ...
     @property
     def complete(self) -> bool:
-        """Whether every file was ended properly and nothing is missing."""
+        """True if every file has a proper end and nothing is missing."""
     @property
     def damaged(self) -> bool:
-        """Whether bytes were changed or files are missing, as opposed to a program that was killed."""
+        """True if bytes were changed or files are missing. This is not the case if only the program was killed."""
     @property
     def problems(self) -> list[str]:
-        """What is missing or damaged, one sentence each."""
+        """Missing or damaged parts, one sentence each."""
     @property
     def thread_accesses(self) -> int:
-        """Accesses in the capture, each lane counted."""
+        """Number of accesses in the capture, counted per lane."""
     @property
     def in_situ(self) -> bool:
-        """Whether accesses were added up while kernels ran, so that it holds none."""
+        """True if accesses were added up while kernels ran, so that the capture contains none."""
     def launches(self) -> Table: ...
     def sites(self) -> Table: ...
     def allocations(self) -> Table: ...
@@ -51,9 +51,10 @@ class Capture:
         columns: Sequence[str] | None = None,
         threads: int | None = None,
     ) -> Accesses:
-        """Accesses, chosen by launch number, kernel (a name, a glob or `regex:…`) and CTA (`"0-15,40"`).
+        """Chooses accesses by launch number, kernel (a name, a glob or `regex:…`) and CTA (`"0-15,40"`).
 
-        Nothing is read before the result is used as an Arrow stream. `threads` decode; the default is one for each core.
+        Nothing is read before the result is used as an Arrow stream. `threads` is the number of threads
+        that decode, by default one per core.
         """
     def analyse(
         self,
@@ -61,17 +62,17 @@ class Capture:
         memory_bytes: int | None = None,
         spill_into: str | PathLike[str] | None = None,
     ) -> Analysis:
-        """All tables of the analysis. What `memory_bytes` leaves no room for goes to files in `spill_into`."""
+        """Returns all tables of the analysis. Data beyond `memory_bytes` is kept in files in `spill_into`."""
 
 @final
 class Table:
-    """A table in memory, for everything that takes Arrow streams."""
+    """A table in memory, usable as an Arrow stream."""
 
     @property
     def name(self) -> str: ...
     @property
     def meaning(self) -> str:
-        """What a row is."""
+        """Meaning of a row."""
     @property
     def column_names(self) -> list[str]: ...
     def __len__(self) -> int: ...
@@ -79,7 +80,7 @@ class Table:
 
 @final
 class Accesses:
-    """Accesses that were chosen. Each use as an Arrow stream reads them anew, with bounded memory."""
+    """Chosen accesses. Each use as an Arrow stream reads them again, with bounded memory."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
 
@@ -89,16 +90,16 @@ class Analysis:
 
     @property
     def digest(self) -> str:
-        """Hash of all tables: equal where they are, whatever made them."""
+        """Hash of all tables, which is equal for equal tables."""
     def write(self, folder: str | PathLike[str]) -> list[PathLike[str]]:
         """Writes every table as CSV and JSON into `folder`; returns the files."""
     def figure(self, name: str) -> Figure:
-        """A figure of the report, by name: see `figures`.
+        """Returns a figure of the report by name: see `figures`.
 
-        A name that there is not is a `KeyError`. Of a program of which there is nothing to draw, it is a `SuperstepError`.
+        Raises a `KeyError` for an unknown name, and a `SuperstepError` if the program has nothing to draw.
         """
     def figures(self) -> list[Figure]:
-        """All figures that can be drawn of the program."""
+        """Returns all figures that can be drawn for the program."""
     def keys(self) -> list[str]: ...
     def __getitem__(self, name: str, /) -> Table: ...
     def __contains__(self, name: str, /) -> bool: ...
@@ -107,7 +108,7 @@ class Analysis:
 
 @final
 class Figure:
-    """A figure of the report. As a cell's value in a notebook, it is shown."""
+    """A figure of the report, displayed as the value of a notebook's cell."""
 
     @property
     def name(self) -> str: ...
@@ -115,15 +116,15 @@ class Figure:
     def title(self) -> str: ...
     @property
     def description(self) -> str:
-        """What it shows, for those who do not see it."""
+        """Text alternative of the figure."""
     @property
     def table(self) -> Table:
-        """The numbers that it is drawn from."""
+        """The numbers in the figure."""
     @property
     def svg(self) -> str: ...
     @property
     def png(self) -> bytes: ...
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the file `path`, as SVG or PNG: its name says which."""
+        """Writes the file `path`, as SVG or PNG depending on its extension."""
     def _repr_svg_(self) -> str | None: ...
     def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None: ...

@@ -1,8 +1,10 @@
 """The analysis on a Spark cluster: `analyse(session, captures, out)`, or `python3 -m superstep.spark`.
 
-docs/cluster.md says how to use it. The work is done by the module's native part, in three steps with a shuffle between
-each two: chunks are cut at borders of pages and packed by bucket of pages; the pages of each bucket are analysed; what
-buckets say of the same CTAs is joined. Rows are packets of some hundred kilobytes.
+docs/cluster.md describes its use. The native part of the module does the work in three steps, with shuffles in between:
+1. cut chunks at page boundaries and pack them by bucket of pages,
+2. analyse the pages of each bucket,
+3. join the buckets' results about the same CTAs.
+Rows are packets of some hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -26,31 +28,31 @@ from superstep import _native
 
 # Columns of a shuffle.
 SCHEMA = "capture int, bucket int, kind tinyint, chunk bigint, number int, blob binary"
-# Of a bucket, accesses have to arrive in the order of the program.
+# The accesses of a bucket have to arrive in the order of the program.
 ORDER = ["capture", "bucket", "chunk", "number"]
 MODULE = "superstep-module"
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 16
-# Spark's own batches are of thousands of rows, which are small elsewhere.
+# Spark's default batches have thousands of rows, which is too much for rows of this size.
 SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": BATCH_ROWS,
     "spark.sql.parquet.columnarReaderBatchSize": BATCH_ROWS,
 }
-# Those of docs/exit-codes.md.
+# See docs/exit-codes.md.
 EXIT_TOOL, EXIT_CAPTURE, EXIT_INCOMPLETE, EXIT_CLUSTER, EXIT_INTERNAL = 5, 8, 9, 11, 70
 
 
 class ClusterError(superstep.SuperstepError):
-    """The cluster did not finish the analysis. What it had finished is kept; the same call goes on from there."""
+    """The cluster did not finish the analysis. Finished steps are kept, and the same call continues after them."""
 
 
 def analyse(session, captures, parts, *, buckets=None, task_memory=1 << 30, wait=120.0, report=lambda line: None):
     """Analyses captures on the cluster of a Spark session; yields an `Analysis` for each, in their order.
 
-    The captures and the folder `parts` lie where all machines see them. `parts` keeps what is finished: called again
-    with the same arguments, the analysis goes on from there. The caller removes it. A task takes about `task_memory`
-    bytes outside of Java's heap. Without any executor for `wait` seconds the analysis ends. `report` is given lines about
-    the progress.
+    All machines must have access to the captures and the folder `parts`. `parts` keeps finished steps, so that the
+    analysis continues after them when called again with the same arguments. The caller removes `parts`. A task uses
+    about `task_memory` bytes outside Java's heap. The analysis ends after `wait` seconds without an executor. `report`
+    is called with lines about the progress.
     """
     job = _Job(session, [str(Path(path).resolve()) for path in captures], Path(parts).resolve(), buckets, task_memory)
     with _Settings(session), _Watch(session, wait, report) as watch:
@@ -77,7 +79,7 @@ class _Job:
             for task in _native.tasks(capture, size)
         ]
         self.arguments = (paths, str(parts / "errors"), self.buckets, task_memory)
-        # A description of the parts: they serve only an analysis of the same.
+        # Describes the inputs of the parts, which are only used again for the same inputs.
         files = [sorted((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in c.folder.iterdir()) for c in self.opened]
         whole = {"version": superstep.__version__, "buckets": self.buckets, "captures": paths, "files": files}
         self.description = json.dumps(whole)
@@ -120,7 +122,7 @@ class _Job:
                 raise self.failure(name, error, watch) from error
 
     def failure(self, name, error, watch):
-        """Why a step failed: what a task has noted down comes before what Spark says of it."""
+        """Returns the error of a failed step. A message that a task wrote is preferred to Spark's."""
         for path in sorted((self.parts / "errors").glob("*.json")):
             noted = json.loads(path.read_text())
             kind = superstep.CaptureError if noted["kind"] == "CaptureError" else ClusterError
@@ -130,11 +132,11 @@ class _Job:
         else:
             why = f"Spark says: {_cause(error)}"
         return ClusterError(
-            f"failed in the step {name}: {why}. Finished steps are kept in {self.parts}: the same command goes on from there"
+            f"failed in the step {name}: {why}. Finished steps are kept in {self.parts}: the same command continues after them"
         )
 
     def merged(self, number):
-        """The rows of the last step that belong to a capture."""
+        """Yields the rows of the last step that belong to a capture."""
         from pyarrow import parquet
 
         for path in sorted((self.parts / "ctas").glob("*.parquet")):
@@ -144,7 +146,7 @@ class _Job:
 
 
 def _cause(error):
-    """The first line of what Java says of the innermost cause."""
+    """Returns the first line of Java's message about the innermost cause."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while java is not None and java.getCause() is not None:
         java = java.getCause()
@@ -154,7 +156,7 @@ def _cause(error):
 
 
 class _Settings:
-    """Settings of the session, which is the caller's, while the analysis runs."""
+    """Changes settings of the caller's session while the analysis runs."""
 
     def __init__(self, session):
         self.conf, self.before = session.conf, {}
@@ -170,7 +172,7 @@ class _Settings:
 
 
 class _Watch(threading.Thread):
-    """Reports progress, and ends a step that no executor works on."""
+    """Reports progress, and cancels a step that has no executor."""
 
     GROUP = "superstep"
 
@@ -193,7 +195,7 @@ class _Watch(threading.Thread):
         return _Step(self, name)
 
     def executors(self):
-        # One of them is the driver.
+        # One entry is the driver.
         return self.context._jsc.sc().getExecutorMemoryStatus().size() - 1
 
     def run(self):
@@ -209,7 +211,7 @@ class _Watch(threading.Thread):
                     seen = time.monotonic()
                 line = self.progress(name)
             except Exception:
-                # The session is ending: the step says why.
+                # The session is ending; the step raises the reason.
                 return
             if line not in (None, last):
                 self.report(line)
@@ -233,17 +235,17 @@ class _Step:
         self.watch.name_of_step = None
 
 
-# Applications whose executors have this module.
+# IDs of applications whose executors have this module.
 _shipped: set[str] = set()
 
 
 def _ship(session):
-    """Gives the executors this module, if they are other processes. Returns the name of the folder that they have it in."""
+    """Sends this module to executors in other processes. Returns the name of its folder there."""
     context = session.sparkContext
     if context.master.startswith("local"):
         return None
     if context.applicationId not in _shipped:
-        # Executors that start later fetch it too, so it stays as long as this process.
+        # Executors that start later also fetch it, so it is kept until this process ends.
         place = tempfile.mkdtemp(prefix="superstep-")
         atexit.register(shutil.rmtree, place, ignore_errors=True)
         archive = Path(place, f"{MODULE}.zip")
@@ -257,7 +259,7 @@ def _ship(session):
 
 
 def _in_task(module, name, *arguments):
-    """A function for executors, which may not have this module before it runs."""
+    """Returns a function for executors, which may not have this module before it runs."""
 
     def call(batches):
         import os
@@ -265,7 +267,7 @@ def _in_task(module, name, *arguments):
 
         from pyspark import SparkFiles, TaskContext
 
-        # A task has as many threads as Spark gives it.
+        # Uses as many threads as Spark assigns to the task.
         os.environ.setdefault("RAYON_NUM_THREADS", str(TaskContext.get().cpus()))
         if module is not None:
             folder = SparkFiles.get(module)
@@ -275,7 +277,7 @@ def _in_task(module, name, *arguments):
 
         return spark.in_task(name, batches, *arguments)
 
-    # Sent as it is, not as a name in a module that is not there.
+    # Pickled by value, since executors cannot import this module yet.
     call.__module__ = "__main__"
     return call
 
@@ -284,7 +286,7 @@ _opened: dict[str, superstep.Capture] = {}
 
 
 def _open(path):
-    """An open capture; a worker has many tasks of the same."""
+    """Returns an open capture, which a worker keeps for its next tasks."""
     if path not in _opened:
         _opened.clear()
         _opened[path] = superstep.open(path)
@@ -292,7 +294,7 @@ def _open(path):
 
 
 def in_task(name, batches, paths, errors, buckets, memory, tasks=None):
-    """A step in an executor: Arrow batches in, Arrow batches out. A failure is noted down, since Spark only has text."""
+    """Runs a step in an executor, on Arrow batches. Writes failures to a file, since Spark only reports text."""
     try:
         yield from _batches(_step(name, batches, paths, buckets, memory, tasks))
     except (superstep.SuperstepError, OSError, MemoryError) as error:
@@ -314,7 +316,7 @@ def _step(name, batches, paths, buckets, memory, tasks):
             for row in _native.map_chunks(_open(paths[number]), tuple(chunks), buckets):
                 yield (number, *row)
         return
-    # Spark's own folders, which go with the application.
+    # Spark's own folders, which are removed with the application.
     spill = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("SPARK_EXECUTOR_DIRS") or tempfile.gettempdir()
     spill = spill.split("," if "SPARK_LOCAL_DIRS" in os.environ else os.pathsep)[0]
     run = getattr(_native, name)
@@ -346,14 +348,14 @@ def _batches(rows):
 
 
 def _bytes(text):
-    """A number of bytes: 512M, 2G."""
+    """Parses a number of bytes: 512M, 2G."""
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     number, shift = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 0)
     return int(number) << shift
 
 
 def names(paths):
-    """A folder for the tables of each capture: none for a single one."""
+    """Returns a folder for the tables of each capture; an empty path for a single one."""
     if len(paths) == 1:
         return [Path()]
     plain = [path.parent.name if path.name == "capture" else path.name for path in (Path(p).resolve() for p in paths)]
@@ -377,7 +379,7 @@ def main():
     except ImportError as error:
         print(f"error: failed to find Spark for Python: {error}; install pyspark, pandas and pyarrow", file=sys.stderr)
         return EXIT_TOOL
-    # Executors of this machine have the same Python.
+    # Local executors use the same Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = None
     try:

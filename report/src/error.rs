@@ -4,7 +4,7 @@ use superstep_analysis::AnalysisError;
 use superstep_table::FileError;
 use superstep_trace::TraceError;
 
-/// Errors between tables and the documents made from them.
+/// Errors of making documents from tables.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error(transparent)]
@@ -23,7 +23,7 @@ pub enum ReportError {
         figure: String,
         known: Vec<&'static str>,
     },
-    /// The figure exists, but not of what was measured.
+    /// The figure exists, but the measurements lack its content.
     #[error("failed to draw {figure}: it shows {shows}")]
     NothingToDraw { figure: String, shows: &'static str },
     #[error(
@@ -33,7 +33,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// Adds the figure to an error of the drawing library.
+    /// Returns a conversion from an error of the drawing library.
     pub(crate) fn drawing<E: std::fmt::Display>(figure: &'static str) -> impl Fn(E) -> Self {
         move |error| Self::Figure {
             figure,

@@ -26,21 +26,21 @@ pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
 }
 
 pub(crate) enum Cell {
-    /// Text, set left.
+    /// Left-aligned text.
     Text(String),
-    /// A number, set right.
+    /// A right-aligned number.
     Number(String),
-    /// Text with a meaning of its own.
+    /// A word highlighted by its meaning.
     Word(String, Meaning),
     Code(String),
-    /// Text that leads to an element of the page.
+    /// A link to an element of the page.
     Link {
         text: String,
         id: String,
     },
 }
 
-/// How a word is marked; never by colour alone.
+/// Highlighting of a word, never by colour alone.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
     Good,
@@ -52,7 +52,7 @@ pub(crate) enum Meaning {
 pub(crate) const DASH: &str = "–";
 
 impl Cell {
-    /// A whole number with its digits in groups, or a dash.
+    /// Formats a whole number with grouped digits; `None` as a dash.
     pub(crate) fn count(value: impl Into<Option<u64>>) -> Self {
         Cell::Number(value.into().map_or(DASH.to_owned(), grouped))
     }
@@ -78,7 +78,7 @@ impl Render for Cell {
     }
 }
 
-/// A table of rows whose cells are paired with the names of their columns. The first column names the rows.
+/// Renders a table from rows of column names and cells. The first column names the rows.
 pub(crate) fn table<const COLUMNS: usize>(
     caption: &str,
     rows: impl IntoIterator<Item = [(&'static str, Cell); COLUMNS]>,
@@ -90,7 +90,7 @@ pub(crate) fn table<const COLUMNS: usize>(
     table_of(caption, &columns, cells)
 }
 
-/// A table whose first column names the rows. `columns`: name, and whether the column has numbers.
+/// Renders a table whose first column names the rows. `columns` has each name, and whether the column has numbers.
 pub(crate) fn table_of(
     caption: &str,
     columns: &[(impl AsRef<str>, bool)],
@@ -98,7 +98,7 @@ pub(crate) fn table_of(
 ) -> Markup {
     let name = id("table", caption);
     html! {
-        // Focusable, to scroll a wide table from the keyboard.
+        // Focusable, so that wide tables can be scrolled by keyboard.
         div.scroll role="region" tabindex="0" aria-labelledby=(name) {
             table {
                 caption id=(name) { (caption) }
@@ -139,12 +139,11 @@ pub(crate) fn figure(drawing: Markup, description: &str) -> Markup {
     }
 }
 
-/// Text that leads to the element `id` of the page.
 pub(crate) fn link(id: &str, text: &str) -> Markup {
     html! { a href={ "#" (id) } { (text) } }
 }
 
-/// The page's contents: ids and names of its parts.
+/// Renders a table of contents from the ids and names of the page's parts.
 pub(crate) fn contents(parts: impl IntoIterator<Item = (String, String)>) -> Markup {
     html! {
         nav aria-label="Contents" {
@@ -163,7 +162,7 @@ pub(crate) fn description_list<T: Render>(items: &[(&str, T)]) -> Markup {
     }
 }
 
-/// Content that is folded to its summary unless `open`.
+/// Renders content that is collapsed to its summary unless `open`.
 pub(crate) fn fold(summary: &str, open: bool, content: Markup) -> Markup {
     html! {
         details open[open] { summary { (summary) } (content) }
@@ -176,7 +175,7 @@ pub(crate) fn references<'a>(works: impl IntoIterator<Item = &'a Work>) -> Marku
     section("references", "References", works)
 }
 
-/// A whole number with its digits in groups of three.
+/// Formats a whole number with its digits in groups of three.
 pub(crate) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
@@ -189,7 +188,7 @@ pub(crate) fn grouped(value: u64) -> String {
     out
 }
 
-/// An id for an element: what is allowed there of `name`, after a prefix that makes it a valid one.
+/// Makes a valid id of an element from `name`, with a prefix.
 pub(crate) fn id(prefix: &str, name: &str) -> String {
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     format!("{prefix}-{name}")

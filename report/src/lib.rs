@@ -1,8 +1,9 @@
-//! Tables in, documents out: the figures and the report of a run, the studies of the shipped probes, and what papers published.
+//! Turns tables into documents: the figures and the report of a run, the studies of the built-in probes, and
+//! comparisons with published results.
 //!
-//! This is the one crate that knows suites, programs and papers by name.
+//! Only this crate refers to suites, programs and papers by name.
 
-/// Makes a type a column of the texts that its `as_str` returns.
+/// Lets a type be a column of tables, with the texts that its `as_str` returns.
 macro_rules! text_column {
     ($type:ty) => {
         impl superstep_table::Value for $type {
@@ -19,19 +20,19 @@ macro_rules! text_column {
 }
 use text_column;
 
-/// Declares a table with the value of each column, as the function that makes it from a slice:
+/// Declares a table with the value of each column, as a function that makes it from items:
 /// `column: type [unit] = meaning => value;`.
 macro_rules! table_from {
-    ($(#[doc = $doc:literal])+ fn $name:ident($row:pat, $source:ty) = $table:literal {
+    ($(#[doc = $doc:literal])+ fn $name:ident<$life:lifetime>($item:pat, $source:ty) = $table:literal {
         $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+
     }) => {
         $(#[doc = $doc])+
-        fn $name(rows: &[$source]) -> superstep_table::Table {
+        fn $name<$life>(items: impl IntoIterator<Item = $source>) -> superstep_table::Table {
             superstep_table::table! {
                 $(#[doc = $doc])+
                 struct Row = $table { $($column: $type $([$unit])? = $meaning;)+ }
             }
-            rows.iter().map(|$row| Row { $($column: $value),+ }).collect()
+            items.into_iter().map(|$item| Row { $($column: $value),+ }).collect()
         }
     };
 }

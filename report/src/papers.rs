@@ -1,4 +1,4 @@
-//! The works that documents cite, by the short names that figures and tables use for them, and published times to compare with.
+//! Cited works, by their short names in figures and tables, and published results for comparison.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(crate) const RIEBER: Work = Work {
     citation: "“The thesis”: D. S. Rieber, Characterization of GPU Communication: A Scientific Exploration, Heidelberg University, 2017",
 };
 
-/// Papers whose results the studies of probes reproduce.
+/// Papers whose results the probe studies reproduce.
 pub(crate) const STUDIES: [Work; 2] = [
     Work {
         name: "SASSI",
@@ -27,10 +27,10 @@ pub(crate) const STUDIES: [Work; 2] = [
     },
 ];
 
-/// The suite for whose programs papers have numbers.
+/// The suite whose programs the published numbers are about.
 pub const RODINIA: &str = "rodinia";
 
-/// Those numbers; the file describes them.
+/// Published numbers; the file describes them.
 #[derive(Deserialize)]
 pub struct Rodinia {
     /// SASSI's tables 1 to 3.
@@ -54,9 +54,9 @@ pub fn rodinia() -> Rodinia {
     serde_json::from_str(data).expect("a test reads the file")
 }
 
-/// The size in Rodinia's manifests that they used.
+/// The size in Rodinia's manifests that the published times are for.
 pub const CPU_SIZE: &str = "published";
-/// The program of Rodinia whose tracing is measured, and at which size.
+/// The program of Rodinia whose tracing is measured, and its size.
 pub const CPU_TRACED: (&str, &str) = ("hotspot3D", "thesis");
-/// The best time of an empty launch with synchronisation, in microseconds.
+/// The best published time of an empty launch with synchronisation, in microseconds.
 pub const CPU_EMPTY_LAUNCH_US: f64 = 4.0;

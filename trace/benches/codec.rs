@@ -1,4 +1,4 @@
-//! Speed of the group codec and of the digest, in thread accesses a second on one core.
+//! Speed of the group codec and of the digest, in thread accesses per second on one core.
 //!
 //! `cargo bench -p superstep-trace`
 
@@ -7,14 +7,14 @@ use std::hint::black_box;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
-/// Groups that a stencil makes: five loads and a store of neighbouring warps, all arithmetic sequences.
+/// Returns groups of a stencil: five loads and a store of neighbouring warps, all arithmetic sequences.
 fn coalesced() -> Vec<AccessGroup> {
     patterned(|cta, step, site, lane| {
         (u64::from(site) << 24) + u64::from(cta) * 4096 + step * 128 + lane * 4
     })
 }
 
-/// Half-warps in two rows, as 16 × 16 CTAs make them.
+/// Returns groups with half-warps in two rows, as in 16 × 16 CTAs.
 fn tiled() -> Vec<AccessGroup> {
     patterned(|cta, step, site, lane| {
         let row = lane / 16;
@@ -22,7 +22,7 @@ fn tiled() -> Vec<AccessGroup> {
     })
 }
 
-/// Addresses without any order, as a graph search makes them.
+/// Returns groups with irregular addresses, as in a graph search.
 fn scattered() -> Vec<AccessGroup> {
     patterned(|cta, step, site, lane| {
         let mut x = (u64::from(cta) << 40 | step << 20 | u64::from(site) << 8 | lane)

@@ -1,15 +1,15 @@
-//! Reading a large capture takes long: it can be cancelled and observed from other threads.
+//! Cancellation and progress of long reads, for use from other threads.
 
 use crate::error::{Result, TraceError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A flag that ends work; by default nothing does.
+/// A flag that cancels work; the default is never set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cancellation(Option<&'static AtomicBool>);
 
 impl Cancellation {
-    /// Ends the work as soon as `flag` is set.
+    /// Cancels the work once `flag` is set.
     pub fn by(flag: &'static AtomicBool) -> Self {
         Self(Some(flag))
     }

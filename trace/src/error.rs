@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Errors of journals, the notes of a process that left no summary.
+/// Errors of journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     #[error("it is empty")]
@@ -18,7 +18,7 @@ pub enum JournalError {
 pub enum TraceError {
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// The action: "write", "create" and the like.
+        /// "write", "create" and the like.
         action: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -34,13 +34,13 @@ pub enum TraceError {
     )]
     DiskFull {
         path: PathBuf,
-        /// Its length: whole chunks only.
+        /// Length of the file in whole chunks.
         kept_bytes: u64,
     },
-    #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
+    #[error("failed to write {}: an earlier write failed, and nothing was added since", path.display())]
     WriterStopped { path: PathBuf },
     #[error(
-        "failed to write {}: another process is writing its capture there; put {{process}} into the path of the capture, so that each has its own",
+        "failed to write {}: another process is writing its capture there; put {{process}} into the path of the capture to give each process its own",
         path.display()
     )]
     InUse { path: PathBuf },
@@ -49,7 +49,7 @@ pub enum TraceError {
     #[error("failed to open {}: {reason}", path.display())]
     NotACapture {
         path: PathBuf,
-        /// The missing part, and how to correct it.
+        /// The missing part, and how to fix that.
         reason: String,
     },
     #[error(
@@ -59,11 +59,6 @@ pub enum TraceError {
     SeveralCaptures {
         path: PathBuf,
         processes: Vec<String>,
-    },
-    #[error("failed to read {}: {source}", path.display())]
-    NotJson {
-        path: PathBuf,
-        source: serde_json::Error,
     },
     #[error(
         "failed to read {}: schema version {version} where {} was expected; rebuild the runtime",
@@ -91,7 +86,7 @@ pub enum TraceError {
     )]
     Table { reason: String },
     #[error(
-        "failed to read the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
+        "failed to read the capture: site {site} is in none of its module tables; not all of the capture's modules were registered; rebuild the program and trace it again"
     )]
     UnknownSite { site: crate::SiteId },
     #[error("the reading of the capture was interrupted")]
@@ -118,13 +113,6 @@ impl TraceError {
             path: path.to_owned(),
             offset,
             reason: reason.into(),
-        }
-    }
-
-    pub(crate) fn not_json(path: &Path) -> impl Fn(serde_json::Error) -> Self {
-        move |source| TraceError::NotJson {
-            path: path.to_owned(),
-            source,
         }
     }
 

@@ -1,9 +1,9 @@
-//! The data of Superstep: what a traced program did to global memory, and how that is stored.
+//! Data of Superstep: the accesses of a traced program to global memory, and their files.
 //!
 //! A *capture* is a folder with `events.sst` (header, site tables, launches, allocations, copies) and one
 //! `stream-<n>.sst` for each CUDA stream (access groups). [`CaptureWriter`] writes it, [`Capture`] reads it;
-//! `docs/trace-format.md` gives every byte. [`digest`] condenses a launch to 128 bits that do not depend on order,
-//! and [`memtrace_v1`] exchanges accesses in the format of Rieber 2017.
+//! `docs/trace-format.md` gives every byte. [`digest`] condenses a launch to 128 bits that do not depend on order, and
+//! [`memtrace_v1`] exchanges accesses in the format of Rieber 2017.
 //!
 //! ```
 //! use superstep_trace::*;
@@ -54,7 +54,7 @@ mod selection;
 mod varint;
 
 pub use cancellation::{Cancellation, Progress};
-pub use capture::builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
+pub use capture::builder::ChunkBuilder;
 pub use capture::digest::{self, LaunchDigest};
 pub use capture::header::{DeviceInfo, Header, Outcome};
 pub use capture::writer::{
@@ -97,3 +97,8 @@ pub use selection::pattern::Pattern;
 pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
 };
+
+/// Returns whether serde should omit a field.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

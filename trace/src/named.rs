@@ -1,6 +1,6 @@
 //! Enums whose variants have names.
 
-/// A text that names no variant of an enum.
+/// Error for a text that names no variant of an enum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} {name:?}; expected {expected}")]
 pub struct UnknownName {
@@ -9,8 +9,7 @@ pub struct UnknownName {
     pub expected: String,
 }
 
-/// Declares an enum whose variants have names; the text in parentheses is its name in messages. Serde uses the names,
-/// too.
+/// Declares an enum whose variants have names, which serde uses, too. The text in parentheses is the enum's name in messages.
 macro_rules! named {
     (
         $(#[$about:meta])*
@@ -28,7 +27,7 @@ macro_rules! named {
         impl $type {
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// The name in files, in tables and on command lines.
+            /// Returns the name in files, in tables and on command lines.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {

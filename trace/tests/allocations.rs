@@ -1,4 +1,4 @@
-//! Addresses resolve as of a point in time.
+//! Addresses resolve to the allocations at a point in time.
 
 use proptest::prelude::*;
 use superstep_testing::{self as testing, CaptureBuilder};
@@ -8,13 +8,13 @@ fn builder(folder: &tempfile::TempDir) -> CaptureBuilder {
     CaptureBuilder::new(folder.path(), &testing::module("test.cu", Vec::new(), &[]))
 }
 
-/// A launch that asks what is alive.
+/// Adds a launch, at which live allocations can be read.
 fn ask(capture: &mut CaptureBuilder) {
     capture.begin(testing::launch("kernel", 1, 32));
 }
 
 #[test]
-fn memory_that_is_used_again_belongs_to_the_allocation_of_its_time() {
+fn reused_memory_belongs_to_the_live_allocation() {
     let folder = tempfile::tempdir().unwrap();
     let mut events = builder(&folder);
     let symbol = AllocationKind::Symbol {
@@ -54,7 +54,7 @@ fn memory_that_is_used_again_belongs_to_the_allocation_of_its_time() {
     assert_eq!(freed, [None, Some(5), None, None]);
 }
 
-/// The allocations alive at a launch at the end.
+/// Returns the live allocations at a final launch.
 fn alive(mut events: CaptureBuilder) -> Vec<u32> {
     ask(&mut events);
     let capture = events.kill();
@@ -74,7 +74,7 @@ fn an_allocation_over_an_unfreed_one_replaces_it() {
 }
 
 #[test]
-fn an_empty_allocation_holds_nothing() {
+fn empty_allocation_contains_no_address() {
     let folder = tempfile::tempdir().unwrap();
     let mut events = builder(&folder);
     events.allocate(100, 100, AllocationKind::Device);
@@ -85,7 +85,7 @@ fn an_empty_allocation_holds_nothing() {
 
 proptest! {
     #[test]
-    fn the_map_agrees_with_a_search_through_all(
+    fn map_agrees_with_linear_search(
         sizes in proptest::collection::vec((0u64..50, 0u64..50, any::<bool>()), 0..30),
         addresses in proptest::collection::vec(0u64..3000, 0..50),
     ) {

@@ -1,4 +1,4 @@
-//! Captures written, read back, cut off, damaged, and written to a full disk.
+//! Tests of captures that are written, read back, cut off, damaged, or written to a full disk.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn group(cta: u32, address: u64) -> AccessGroup {
     }
 }
 
-/// Three launches with 2, 1 and 2 chunks.
+/// Returns three launches with 2, 1 and 2 chunks.
 fn small() -> Vec<Vec<Vec<AccessGroup>>> {
     let chunk = |number: u32| {
         (0..5)
@@ -43,7 +43,7 @@ fn flat(launches: &[Vec<Vec<AccessGroup>>]) -> Vec<(u32, AccessGroup)> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn capture_round_trips() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/capture");
     write(&path, BASE, &small());
@@ -90,7 +90,7 @@ fn a_new_capture_replaces_an_old_one() {
 }
 
 #[test]
-fn threads_write_at_the_same_time() {
+fn threads_write_concurrently() {
     let folder = tempfile::tempdir().unwrap();
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
     let announced = Launch {
@@ -154,7 +154,7 @@ fn a_stream_file_cut_off_anywhere_keeps_its_whole_chunks() {
     assert_eq!(most, all.len(), "only the end chunk is missing");
 }
 
-/// A step without what later events and the stream's file say about it.
+/// Returns an event without the parts that depend on later events and the stream's file.
 fn alone(timed: TimedEvent<HostEvent<'_>>) -> TimedEvent<HostEvent<'_>> {
     let event = match timed.event {
         HostEvent::Launch(record) => HostEvent::Launch(LaunchRecord {
@@ -273,7 +273,7 @@ fn a_missing_stream_file_is_noticed() {
 }
 
 #[test]
-fn what_is_not_a_capture_is_said_so() {
+fn other_files_are_reported_as_not_a_capture() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Capture::open(folder.path().join("nothing")).unwrap_err();
     assert!(
@@ -335,9 +335,9 @@ fn other_versions_are_refused() {
     }
 }
 
-/// The largest file a process may write stands in for a full disk; /dev/full is one.
+/// Simulates a full disk by a limit on the size of files, and by /dev/full.
 #[test]
-fn a_full_disk_is_said_so() {
+fn full_disk_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("stream-1.part")).unwrap();
@@ -362,7 +362,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(events: Vec<u8>, stream: Vec<u8>, keep_magic: bool) {
+    fn any_bytes_are_handled(events: Vec<u8>, stream: Vec<u8>, keep_magic: bool) {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), BASE, &small());
         for (file, noise) in [("events.sst", &events), ("stream-0.sst", &stream)] {

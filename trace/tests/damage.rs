@@ -1,4 +1,4 @@
-//! Damage that no checksum shows: contents of chunks are changed, and the checksums made right again.
+//! Damage that checksums do not reveal: contents of chunks are changed, and their checksums recomputed.
 
 mod common;
 
@@ -13,7 +13,7 @@ const BASE: u64 = 0x7f00_0000_0000;
 const FILE_HEADER: usize = 32;
 const CHUNK_HEADER: usize = 48;
 
-/// Where the chunks of a file lie, headers included.
+/// Returns the ranges of a file's chunks, including headers.
 fn chunks(file: &[u8]) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let mut start = FILE_HEADER;
@@ -26,7 +26,7 @@ fn chunks(file: &[u8]) -> Vec<Range<usize>> {
     chunks
 }
 
-/// Makes the two checksums of a chunk those of its bytes.
+/// Recomputes the two checksums of a chunk.
 fn seal(chunk: &mut [u8]) {
     let payload = xxh3_64(&chunk[CHUNK_HEADER..]);
     chunk[32..40].copy_from_slice(&payload.to_le_bytes());
@@ -48,7 +48,7 @@ fn change(folder: &std::path::Path, file: &str, chunk: usize, changes: &[(usize,
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Reads everything there is.
+/// Reads everything in a capture.
 fn read(folder: &std::path::Path) -> Result<(), TraceError> {
     let capture = Capture::open(folder)?;
     capture.verify()?;
@@ -82,7 +82,7 @@ proptest! {
     }
 }
 
-/// Two launches and one chunk of parts, the fourth of the file.
+/// Writes two launches and a chunk of parts, the fourth of the file.
 fn with_parts(folder: &std::path::Path) {
     let mut capture = testing::CaptureBuilder::new(folder, &common::module());
     for _ in 0..2 {
@@ -123,7 +123,7 @@ proptest! {
 fn parts_that_end_early_are_damage() {
     let folder = tempfile::tempdir().unwrap();
     with_parts(folder.path());
-    // One row more than there is.
+    // One row too many.
     change(
         folder.path(),
         "events.sst",
@@ -140,7 +140,7 @@ fn parts_that_end_early_are_damage() {
 }
 
 fn one_chunk(folder: &std::path::Path, lanes: u32) {
-    // No two of them are equally far apart, so that they take some bytes.
+    // All distances differ, so that the addresses take some bytes.
     let group = |number: u64| AccessGroup {
         site: SiteId::new(1, 0),
         mask: u32::MAX >> (32 - lanes),
@@ -151,11 +151,11 @@ fn one_chunk(folder: &std::path::Path, lanes: u32) {
     write(folder, BASE, &[vec![(0..1000).map(group).collect()]]);
 }
 
-/// A header that claims more than there is must not make a reader ask for the memory.
+/// A header that claims too much must not make a reader allocate the memory.
 #[test]
-fn claimed_sizes_are_not_believed() {
+fn claimed_sizes_are_checked() {
     let folder = tempfile::tempdir().unwrap();
-    // Length of the contents: 1 GiB, the most that a chunk may have.
+    // Length of the contents: 1 GiB, the limit of a chunk.
     one_chunk(folder.path(), 32);
     change(
         folder.path(),
@@ -187,9 +187,9 @@ fn claimed_sizes_are_not_believed() {
     );
 }
 
-/// An end that claims more accesses than there are, and sizes that no memory has.
+/// An end that claims more accesses than there are, and impossible sizes.
 #[test]
-fn a_launch_that_claims_2_to_60_accesses_is_named() {
+fn launch_that_claims_2_to_60_accesses_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = testing::CaptureBuilder::new(folder.path(), &common::module());
     capture.allocate(BASE, 1 << 60, AllocationKind::Device);

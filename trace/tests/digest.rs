@@ -1,4 +1,4 @@
-//! The digest depends on the accesses and on nothing else.
+//! Checks that the digest depends on the accesses alone.
 
 mod common;
 
@@ -8,7 +8,7 @@ use superstep_trace::*;
 
 const BASE: u64 = 0x7f00_0000_0000;
 
-/// The digest of a launch with these groups.
+/// Returns the digest of a launch with these groups.
 fn digest_of(groups: &[AccessGroup], base: u64) -> LaunchDigest {
     digest_of_chunks(&[groups.to_vec()], base)
 }
@@ -19,7 +19,7 @@ fn digest_of_chunks(chunks: &[Vec<AccessGroup>], base: u64) -> LaunchDigest {
     digest::launches(&capture).unwrap()[0].1
 }
 
-/// The same accesses, a group for each lane.
+/// Splits groups into a group for each lane.
 fn split(group: &AccessGroup) -> Vec<AccessGroup> {
     let lanes = (0..32).filter(|lane| group.mask >> lane & 1 == 1);
     let single = |(lane, &address): (u32, &u64)| {
@@ -48,7 +48,7 @@ fn base_group() -> AccessGroup {
 }
 
 #[test]
-fn each_part_of_an_access_counts() {
+fn digest_depends_on_each_part_of_an_access() {
     let original = base_group();
     let mut others = vec![
         AccessGroup {
@@ -103,7 +103,7 @@ fn each_part_of_an_access_counts() {
 }
 
 #[test]
-fn the_value_is_for_ever() {
+fn digest_is_stable() {
     assert_eq!(
         digest_of(&[base_group()], BASE).to_string(),
         "ab4055063fef4e03a55b4e534488b7a6"
@@ -111,7 +111,7 @@ fn the_value_is_for_ever() {
 }
 
 #[test]
-fn swapping_threads_or_addresses_is_noticed() {
+fn swapping_threads_or_addresses_changes_the_digest() {
     let mut group = AccessGroup {
         mask: 3,
         ..base_group()

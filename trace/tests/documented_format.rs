@@ -1,4 +1,4 @@
-//! A second reader, written from `docs/trace-format.md` alone: what the page says is what the library writes.
+//! A second reader, written from `docs/trace-format.md` alone, to check that the page describes what the library writes.
 
 mod common;
 #[path = "documented_format/decode.rs"]
@@ -21,7 +21,7 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The digest of groups in the memory of `common::write`, in which the third of each 64 KiB at 1 MiB steps is a symbol.
+/// Computes the digest of groups in the memory of `common::write`: three blocks of 64 KiB at 1 MiB steps, the third a symbol.
 fn digest(stream: u64, launch: u64, groups: &[AccessGroup]) -> String {
     let p = 0x9e3779b97f4a7c15u64;
     let sites = common::module().sites;
@@ -59,7 +59,7 @@ fn digest(stream: u64, launch: u64, groups: &[AccessGroup]) -> String {
     format!("{:016x}{:016x}", sums[0], sums[1])
 }
 
-/// The examples of the page's table of events, as the library writes them.
+/// Compares the examples in the page's table of events with the library's output.
 #[test]
 fn events_are_written_as_documented() {
     let untraced = |kernel: Option<&str>| {
@@ -198,7 +198,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn the_documented_reader_agrees(launches in proptest::collection::vec(
+    fn documented_reader_agrees(launches in proptest::collection::vec(
         proptest::collection::vec(any_chunk(), 0..3), 1..4)) {
         let folder = tempfile::tempdir().unwrap();
         let capture = write(folder.path(), BASE, &launches);

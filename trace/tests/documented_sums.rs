@@ -1,4 +1,4 @@
-//! What the page says of captures in situ is what the library writes; `documented_format.rs` does the same for traces.
+//! Checks that captures in situ are written as documented; `documented_format.rs` checks traces.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The order of a replay, events about nothing, and captures that are stored in the repository.
+//! Tests of a replay's order, dangling events, and the captures in the repository.
 
 use std::path::Path;
 use superstep_testing::{self as testing, CaptureBuilder};
@@ -42,7 +42,7 @@ fn launch(stream: u32) -> Launch {
     }
 }
 
-/// A chunk with a word for each lane of two CTAs.
+/// Writes a chunk with a word for each lane of two CTAs.
 fn chunk(capture: &mut CaptureBuilder, launch: &Launch, site: u16, address: u64) {
     let group = |cta| testing::group(site, cta, testing::words(address + 128 * u64::from(cta)));
     capture.chunk(launch, &[group(0), group(1)]);
@@ -52,7 +52,7 @@ fn symbol(name: &str) -> AllocationKind {
     AllocationKind::Symbol { name: name.into() }
 }
 
-/// Two streams, numbers that are not in file order, and every event that is no note but one.
+/// Writes two streams, sequence numbers that are not in file order, and almost every event.
 fn whole(folder: &Path) -> Capture {
     let mut capture = begin(folder, &header());
     capture.allocate(0x20_0000, 128, symbol("table"));
@@ -95,7 +95,7 @@ fn whole(folder: &Path) -> Capture {
     capture.finish()
 }
 
-/// What came by the protocol, and what the capture does not hold.
+/// Writes transport events and gaps.
 fn notes(folder: &Path) -> Capture {
     let on_gpu = Header {
         backend: Backend::Cuda,
@@ -115,7 +115,7 @@ fn notes(folder: &Path) -> Capture {
     capture.finish_with(&Outcome::Failed("it was stopped".into()))
 }
 
-/// The program was killed in its second launch.
+/// Writes the capture of a program that was killed in its second launch.
 fn killed(folder: &Path) -> Capture {
     let mut capture = begin(folder, &header());
     capture.allocate(ARRAY, 4096, AllocationKind::Pinned);
@@ -127,7 +127,7 @@ fn killed(folder: &Path) -> Capture {
     capture.kill()
 }
 
-/// The captures in `tests/captures`, which the tests of the Python module read too. `SUPERSTEP_BLESS=1` writes them anew.
+/// Checks the captures in `tests/captures`, which the tests of the Python module also read. `SUPERSTEP_BLESS=1` rewrites them.
 #[test]
 fn stored_captures_are_read_like_new_ones() {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
@@ -171,7 +171,7 @@ fn stored_captures_are_read_like_new_ones() {
 }
 
 #[test]
-fn the_replay_is_in_host_order() {
+fn replay_is_in_host_order() {
     let folder = tempfile::tempdir().unwrap();
     let capture = whole(folder.path());
     assert!(capture.complete, "{:?}", capture.problems);
@@ -227,7 +227,7 @@ fn the_replay_is_in_host_order() {
 }
 
 #[test]
-fn events_about_nothing_are_named() {
+fn dangling_events_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = begin(folder.path(), &header());
     let launch = capture.launch(launch(0), &[[]; 0]);
@@ -245,7 +245,7 @@ fn events_about_nothing_are_named() {
         geometry: None,
         call: None,
     };
-    // Found by fuzzing: the second one took the place of the first, and its end led nowhere.
+    // Found by fuzzing: the second one replaced the first, whose end then had no launch.
     for _ in 0..2 {
         capture.event(&Event::OpaqueLaunch(opaque.clone()));
     }
@@ -261,8 +261,8 @@ fn events_about_nothing_are_named() {
         [
             "launch 0 of stream 0 is announced twice",
             "launch 0 of stream 0 ends twice",
-            "an event is of launch 9 of stream 0, which no event announces",
-            "allocation 7 is freed, which no event makes",
+            "an event refers to launch 9 of stream 0, which no event announces",
+            "allocation 7 is freed, but no event announces it",
             "opaque launch 1000 is announced twice",
         ]
     );

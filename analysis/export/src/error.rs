@@ -20,7 +20,7 @@ pub enum ExportError {
     )]
     NoTimes { path: PathBuf },
     /// A filter names a launch, kernel or column that the capture lacks.
-    #[error("failed to choose accesses: {reason}; the capture has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    #[error("failed to select accesses: {reason}; the capture has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     Choice { reason: String, known: Vec<String> },
     /// A line is not in the tool's format.
     #[error("failed to read {}:{line}: {reason}", path.display())]

@@ -1,7 +1,7 @@
 //! A capture as tables: accesses, launches, sites, allocations and transfers.
 //!
-//! Tables refer to each other: `launch` is a row number of `launches`, `site` a value of that column in `sites`, and
-//! `allocation` one of that column in `allocations`.
+//! Tables refer to each other: `launch` is a row number in `launches`, and `site` and `allocation` are values of the columns
+//! of the same names in `sites` and `allocations`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use superstep_trace::{
 
 use crate::error::Result;
 
-/// Maximum number of decoded rows of a batch: about 10 MB of memory.
+/// Maximum number of decoded rows in a batch: about 10 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +52,13 @@ table! {
         grid_x: u32 ["CTAs"] = "CTAs in x";
         grid_y: u32 ["CTAs"] = "CTAs in y";
         grid_z: u32 ["CTAs"] = "CTAs in z";
-        block_x: u32 ["threads"] = "threads of a CTA in x";
-        block_y: u32 ["threads"] = "threads of a CTA in y";
-        block_z: u32 ["threads"] = "threads of a CTA in z";
-        static_shared_bytes: u64 ["bytes"] = "shared memory of a CTA that the kernel declares";
-        dynamic_shared_bytes: u64 ["bytes"] = "shared memory of a CTA requested at launch";
+        block_x: u32 ["threads"] = "threads per CTA in x";
+        block_y: u32 ["threads"] = "threads per CTA in y";
+        block_z: u32 ["threads"] = "threads per CTA in z";
+        static_shared_bytes: u64 ["bytes"] = "shared memory per CTA declared by the kernel";
+        dynamic_shared_bytes: u64 ["bytes"] = "shared memory per CTA requested at launch";
         thread_accesses: Option<u64> ["accesses"] = "accesses recorded; empty when the launch did not end";
-        elapsed_ns: Option<u64> ["ns"] = "time it ran, traced; empty when the launch did not end";
+        elapsed_ns: Option<u64> ["ns"] = "running time, including the overhead of tracing; empty when the launch did not end";
         outcome: String = "completed, unfinished, or why it failed";
     }
 }
@@ -82,8 +82,8 @@ table! {
     /// One allocation or device variable.
     struct AllocationRow = "allocations" {
         allocation: u32 = "number of the allocation";
-        kind: &'static str = "device, managed, pinned, array, imported (of another process) or symbol";
-        name: String = "name of a device variable, the same in every run; else # and the allocation's ordinal";
+        kind: &'static str = "device, managed, pinned, array, imported (from another process) or symbol";
+        name: String = "name of a device variable, the same in every run; otherwise # and the allocation's ordinal";
         file: String = "source file of the host's call; empty where it is not known";
         line: u32 = "line of that call, from 1; 0 where it is not known";
         address: u64 = "first byte";
@@ -94,7 +94,7 @@ table! {
 }
 
 table! {
-    /// One access of a thread.
+    /// One access by a thread.
     pub(crate) struct AccessRow = "accesses" {
         launch: u32 = "launch that made it";
         site: u32 = "memory instruction";
@@ -110,7 +110,8 @@ table! {
     }
 }
 
-/// Writes a table of `capture` into `folder` and returns the file. Accesses are streamed; the other tables fit in memory.
+/// Writes a table of `capture` to `folder` and returns the path of the file. Accesses are streamed; the other tables fit in
+/// memory.
 pub fn write(
     capture: &Capture,
     table: TableName,
@@ -127,7 +128,7 @@ pub fn write(
     Ok(path)
 }
 
-/// Returns a table of `capture`. That of accesses has no rows: [`crate::accesses`] reads them.
+/// Returns a table of `capture`. The accesses table has no rows; use [`crate::accesses`] to read them.
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
         TableName::Launches => launches(capture).collect(),

@@ -1,4 +1,5 @@
-//! `docs/columns.csv` has the columns of the declarations. `INSTA_UPDATE=always` (`cargo xtask bless`) writes it.
+//! Checks that `docs/columns.csv` matches the declared columns. With `INSTA_UPDATE=always` (set by `cargo xtask bless`),
+//! rewrites the file first.
 
 mod common;
 

@@ -115,7 +115,7 @@ fn errors_name_the_line_and_what_was_expected() {
     );
     let other = error(&["MEMTRACE: something else".to_owned()]);
     assert!(
-        other.contains("not the text of NVBit's mem_trace"),
+        other.contains("not the output of NVBit's mem_trace"),
         "{other}"
     );
 }

@@ -113,7 +113,7 @@ fn json_has_the_same_rows_with_units_and_meanings() {
 }
 
 #[test]
-fn an_address_in_no_allocation_has_none_in_every_format() {
+fn an_address_outside_all_allocations_has_no_allocation_in_any_format() {
     let folder = tempfile::tempdir().unwrap();
     let outside = group(LOAD, 0, 0, &[5000]);
     let capture = common::capture(&folder.path().join("capture"), &[("read", vec![outside])]);
@@ -188,7 +188,7 @@ fn large_addresses_stay_unsigned() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_named_and_leaves_nothing() {
+fn the_error_names_a_path_that_cannot_be_created() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(&folder.path().join("capture"));
     let taken = folder.path().join("taken");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn bins_extend_up_to_the_next_one() {
+fn each_bin_extends_to_the_start_of_the_next() {
     let index = |value| bin(&DEGREE_BINS, value);
     assert_eq!(index(0), None);
     assert_eq!((index(1), index(3), index(4)), (Some(0), Some(1), Some(2)));

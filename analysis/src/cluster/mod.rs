@@ -1,8 +1,9 @@
-//! An analysis on many machines, in three steps with a shuffle between each two.
+//! Analysis on many machines, in three steps with a shuffle after each of the first two.
 //!
 //! 1. [`Map`] decodes chunks and packs their accesses by bucket of pages.
 //! 2. [`reduce`] analyses the pages of one bucket, just as one machine analyses all pages.
-//! 3. [`combine`] joins the results of all buckets for the same CTAs: transfers, strides, and accesses across page borders.
+//! 3. [`combine`] joins the results of all buckets for the same CTAs: transfers, strides, and accesses across page
+//!   boundaries.
 //!
 //! [`Merged`] sums the rows of the last step. Rows are few and large.
 
@@ -47,7 +48,7 @@ pub fn tasks(capture: &Capture, accesses: u64) -> Vec<Range<u64>> {
 pub struct Map {
     capture: Arc<Capture>,
     ops: SiteOps,
-    /// Position of the launch, the chunk, and its number in the program.
+    /// Position of the launch, the chunk, and the chunk's number in the whole capture.
     chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
     cutter: Option<Cutter>,
     sums: Sums,
@@ -144,7 +145,7 @@ pub fn reduce(
     walk(capture, &mut engine, &mut pages)?;
     if pages.ahead()?.is_some() {
         return Err(unexpected(
-            "accesses are of launches that the capture does not have, or out of order",
+            "some accesses are out of order, or belong to launches that the capture does not have",
         ));
     }
     let OfBucket { mut sums, wide, .. } = pages;
@@ -182,7 +183,7 @@ impl OfBucket<'_> {
             match row.kind {
                 Kind::Sums => self.sums.add(sums_of(&row)?),
                 Kind::Accesses => self.waiting.extend(unpacked(&row.bytes)?),
-                _ => return Err(unexpected("a row is of a later step")),
+                _ => return Err(unexpected("a row belongs to a later step")),
             }
         }
         Ok(self.waiting.front().map(|of| of.launch))
@@ -257,7 +258,7 @@ pub fn combine(
             Kind::Stores => stores.append(items_of(&row)?)?,
             Kind::Transfers => transfers.append(items_of(&row)?)?,
             Kind::Wide => wide.append(items_of(&row)?)?,
-            Kind::Accesses => return Err(unexpected("a row is of an earlier step")),
+            Kind::Accesses => return Err(unexpected("a row belongs to an earlier step")),
         }
     }
     distances(loads, |launch, counts| {
@@ -266,7 +267,7 @@ pub fn combine(
     distances(stores, |launch, counts| {
         add(&mut sums.launch(launch).stores, counts);
     })?;
-    // Parts of one access at one address in multiple pages are one read.
+    // Equal parts from different pages belong to one access, and count as one read.
     let mut parts = Vec::new();
     wide.finish()?.groups(Item::key, |same| {
         let mut same = same.to_vec();
@@ -302,12 +303,12 @@ impl Merged {
         match row.kind {
             Kind::Sums => self.sums.add(sums_of(row)?),
             Kind::Transfers => self.transfers.append(items_of(row)?)?,
-            _ => return Err(unexpected("a row is of an earlier step")),
+            _ => return Err(unexpected("a row belongs to an earlier step")),
         }
         Ok(())
     }
 
-    /// Returns the same as [`crate::analyse`] with [`Options::everything`].
+    /// Returns the same analysis as [`crate::analyse`] with [`Options::everything`].
     pub fn finish(mut self, capture: &Capture) -> Result<Analysis> {
         let options = Options::everything();
         let mut engine = Engine::new(options, &MemoryLimit::none(), capture.cancellation);
@@ -320,7 +321,7 @@ impl Merged {
         let walk = walk(capture, &mut engine, &mut settled)?;
         if !self.sums.launches.is_empty() {
             return Err(unexpected(
-                "sums are of launches that the capture does not have",
+                "some sums belong to launches that the capture does not have",
             ));
         }
         let mut communication = engine.finish()?;

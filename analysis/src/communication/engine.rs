@@ -38,7 +38,7 @@ pub struct Options {
     /// that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
     pub strides: bool,
     /// Whether to keep communication by instruction and by allocation, and the launches' footprints: an eighth more memory
-    /// for each byte that kernels have accessed. Ignored if addresses are matched.
+    /// for each byte that kernels have accessed. Ignored with [`Matching::ExactAddress`].
     pub details: bool,
     pub matching: Matching,
 }
@@ -59,9 +59,9 @@ impl Options {
     }
 }
 
-/// Results of an engine other than the sums of launches.
+/// Results of an engine other than the per-launch sums.
 pub(crate) struct EngineEnd {
-    /// Stored bytes that communicated, by launch.
+    /// Stored bytes that another entity read, by launch that stored them.
     pub(crate) stored: Vec<u64>,
     pub(crate) found: Found,
     pub(crate) transfers: Sorted<Transfer>,
@@ -87,7 +87,7 @@ pub struct Engine {
     /// Records of the current launch that did not fit in memory.
     spilled: Option<SpillFile>,
     untraced: Untraced,
-    /// Whether nothing has written memory since the last opaque launch that may have written any allocation.
+    /// Whether nothing has written to memory since the last opaque launch that may have written to any allocation.
     is_unknown: bool,
     regions: Regions,
     pub(crate) found: Found,
@@ -135,13 +135,13 @@ impl Engine {
         self.set(address, end, Tag::HOST);
     }
 
-    /// Marks bytes as unwritten, after memory was allocated or freed.
+    /// Marks bytes as unwritten after memory has been allocated or freed.
     pub fn forget(&mut self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.set(address, end, Tag::NEVER);
     }
 
-    /// Records that untraced code ran, which may have written any allocation.
+    /// Records that untraced code ran that may have written to any allocation.
     pub fn opaque_launch(&mut self) {
         if !self.is_unknown {
             let live: Vec<_> = self.regions.ranges().collect();
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Records that untraced code ran, which may have written only these bytes.
+    /// Records that untraced code ran that may have written to these bytes but to no others.
     pub fn opaque_wrote(&mut self, address: u64, bytes: u64) {
         let before = self.is_unknown;
         self.set(address, address.saturating_add(bytes), Tag::UNKNOWN);
@@ -200,7 +200,7 @@ impl Engine {
     }
 
     /// Returns whether neither the host nor a kernel, traced or not, has written any of these bytes since they were
-    /// allocated. Always false if addresses are matched.
+    /// allocated. Always false with [`Matching::ExactAddress`].
     pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
         let end = address.saturating_add(bytes);
         let mut untraced = self.untraced.parts(address, end);
@@ -219,8 +219,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Analyses the next launch and returns its counts. `source` has all access groups, those of one thread in program order.
-    /// After an error, the engine's results are meaningless.
+    /// Analyses the next launch and returns its counts. `source` provides all access groups; those of any one thread are in
+    /// program order. After an error, the engine's results are meaningless.
     pub fn launch(
         &mut self,
         launch: &Launch,
@@ -230,7 +230,8 @@ impl Engine {
         let position = self.begin(launch)?;
         let (counts, blocks, wide) = self.blocks(ops, source)?;
         let (mut part, mut sources) = self.records(position, ops, blocks, &wide)?;
-        // An access across a page border counts once for a source, however many of its pages have bytes of that source.
+        // An access that crosses a page boundary counts once per source, no matter how many of its pages contain bytes from
+        // that source.
         for (_, number, _) in &mut sources {
             *number = wide[*number as usize].first;
         }
@@ -280,8 +281,8 @@ impl Engine {
         Ok(position)
     }
 
-    /// Runs the shards on all records of the launch at `position`. Returns their sums, and separately the parts of accesses
-    /// across page borders.
+    /// Runs the shards on all records of the launch at `position`. Returns their sums and, separately, the parts of accesses
+    /// that cross page boundaries.
     pub(crate) fn records(
         &mut self,
         position: u32,
@@ -289,7 +290,7 @@ impl Engine {
         blocks: Vec<Block>,
         wide: &[WideAccess],
     ) -> Result<(LaunchPart, Vec<WideSource>)> {
-        // The shards need the memory that was kept from blocks on disk.
+        // Frees the memory that was kept for reuse when blocks were moved to disk: the shards need it.
         self.spare.clear();
         self.shards_of(position, ops, &blocks, wide)?;
         recycle(blocks, &self.spare);
@@ -393,7 +394,7 @@ impl Engine {
             })
     }
 
-    /// Collects the shards' results of the latest launch.
+    /// Collects the shards' results for the latest launch.
     fn gather(&mut self) -> (LaunchPart, Vec<WideSource>) {
         let (mut part, mut wide) = (LaunchPart::default(), Vec::new());
         for shard in &mut self.shards {

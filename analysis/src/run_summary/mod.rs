@@ -199,6 +199,8 @@ pub struct Part {
     pub recorded: u64,
 }
 
+add_assign!(Part: program, scope, recorded);
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
     /// Readable name of the kernel; `None` for all kernels together.
@@ -246,6 +248,9 @@ pub struct ByteCounts {
     pub stored: u64,
     pub atomic: u64,
 }
+
+add_assign!(ThreadCounts: loads, stores, atomics);
+add_assign!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
     /// Returns the bytes loaded and stored, atomics in both. Saturates: a damaged `run.json` can have any numbers.

@@ -1,4 +1,4 @@
-/* Stands in for the header of this name where the CUDA toolkit comes without its part for profilers. */
+/* Replaces the header of this name if the CUDA toolkit lacks its part for profilers. */
 #ifndef SUPERSTEP_CUDA_PROFILER_API_H
 #define SUPERSTEP_CUDA_PROFILER_API_H
 

@@ -1,4 +1,4 @@
-/* Stands in for the header of this name in the CUDA samples where a program does not bring it: checks of CUDA calls. */
+/* Replaces the header of this name in the CUDA samples for programs that do not include it: checks of CUDA calls. */
 #ifndef SUPERSTEP_HELPER_CUDA_H
 #define SUPERSTEP_HELPER_CUDA_H
 

@@ -1,4 +1,4 @@
-/* Stands in for the header of this name in the CUDA samples where a program does not bring it: a stop watch, in milliseconds. */
+/* Replaces the header of this name in the CUDA samples for programs that do not include it: a stopwatch, in milliseconds. */
 #ifndef SUPERSTEP_HELPER_TIMER_H
 #define SUPERSTEP_HELPER_TIMER_H
 

@@ -1,7 +1,7 @@
-/* Stands before OpenMP's header where a program is compiled without OpenMP: on one thread, with its pragmas ignored. */
+/* Found before OpenMP's header if a program is compiled without OpenMP: for one thread, with pragmas ignored. */
 #ifdef _OPENMP
 #ifdef __CUDA_ARCH__
-/* Device code is compiled without OpenMP but with its macro, as by nvcc; a part of the header would need the pragmas then. */
+/* Device code is compiled without OpenMP but with its macro, as by nvcc; a part of the header would then need the pragmas. */
 #pragma push_macro("_OPENMP")
 #undef _OPENMP
 #include_next <omp.h>

@@ -1,4 +1,4 @@
-//! Options that several commands share.
+//! Options shared by multiple commands.
 
 pub mod programs;
 pub mod record;
@@ -24,9 +24,8 @@ use self::value::{BackendChoice, ByteSize};
 use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
-use crate::suite::{Execution, ProgramChoice, Selection, Target};
+use crate::suite::{Execution, ProgramChoice, Selection, choose_target};
 
-/// Which benchmarks, and which size of them.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Choosing benchmarks")]
 pub struct SelectArgs {
@@ -48,7 +47,7 @@ pub struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// The matching programs, in `size` or the suite's default.
+    /// Returns a choice of the matching programs, in `size` or the suite's default size.
     pub fn choice(&self, size: Option<String>) -> Result<ProgramChoice, Failure> {
         Ok(ProgramChoice {
             size,
@@ -57,7 +56,6 @@ impl PatternArgs {
     }
 }
 
-/// Where sources and inputs come from.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sources and inputs")]
 pub struct FetchArgs {
@@ -72,21 +70,20 @@ pub struct FetchArgs {
     pub offline: bool,
 }
 
-/// How programs are built.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
-    /// Where kernels run.
+    /// Backend that runs the kernels.
     #[arg(long, default_value = "auto", value_parser = value::backend())]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
-    /// here if it is newer; that of the GPU here alone if it is older].
+    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and this machine's GPU if
+    /// it is newer; only this machine's GPU if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
-    /// Accept inline PTX whose accesses cannot be read from its text. It is not traced; the result says how much there is.
+    /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the result reports its amount.
     #[arg(long)]
     pub allow_opaque_asm: bool,
     /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and writes (CUDA
@@ -98,7 +95,6 @@ pub struct BuildArgs {
     pub jobs: Option<usize>,
 }
 
-/// How programs are run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Running")]
 pub struct ExecuteArgs {
@@ -114,7 +110,7 @@ pub struct ExecuteArgs {
     /// Number of threads of the CPU backend [default: one per core].
     #[arg(long, value_name = "N")]
     pub cpu_threads: Option<NonZeroUsize>,
-    /// How records get from the GPU to the host.
+    /// Protocol that transfers records from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     pub protocol: Protocol,
     /// Format of the messages.
@@ -124,7 +120,6 @@ pub struct ExecuteArgs {
     pub record: RecordArgs,
 }
 
-/// Sums in place of a trace.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "In situ")]
 pub struct InSituArgs {
@@ -163,7 +158,7 @@ impl InSituArgs {
 }
 
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    // In situ has an option of its own.
+    // In situ has its own option.
     let recording = Protocol::ALL
         .into_iter()
         .filter(|one| *one != Protocol::InSitu);
@@ -190,21 +185,20 @@ impl SelectArgs {
 }
 
 impl BuildArgs {
-    /// The options of a build for a protocol of the CUDA backend.
     pub fn options(&self, protocol: Protocol) -> BuildOptions {
         self.options_on(self.backend.0, protocol)
     }
 
-    /// The options of a build for `backend`; `None`: CUDA where there is a GPU, else the CPU.
+    /// Returns the build options for `backend`; `None` means CUDA if there is a GPU, else the CPU.
     pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
-        let target = Target::choose(backend, &self.gpu_arch);
+        let (backend, gpu_archs) = choose_target(backend, &self.gpu_arch);
         BuildOptions {
-            gpu_archs: target.gpu_archs,
+            gpu_archs,
             strict: self.strict,
             allow_opaque_asm: self.allow_opaque_asm,
             reference: self.nvcc,
             protocol,
-            ..BuildOptions::new(target.backend)
+            ..BuildOptions::new(backend)
         }
     }
 }

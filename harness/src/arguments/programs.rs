@@ -1,4 +1,4 @@
-//! Programs as a command line names them: a CUDA file, a benchmark's manifest, or a suite.
+//! Programs named on the command line: a CUDA file, a benchmark's manifest, or a suite.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,17 @@ use superstep_build::manifest::{Suite, load_suite};
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
 use crate::session::Session;
-use crate::suite::{ProgramChoice, Selection};
+use crate::suite::ProgramChoice;
 
-/// A suite and the chosen programs.
-pub struct Asked {
+pub struct ChosenPrograms {
     pub suite: Suite,
     pub choice: ProgramChoice,
 }
 
-/// Arguments of commands that take a program or those of a suite: which, and how they are built and run.
+/// Arguments of commands that take a program or a suite, with options for building and running.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
-    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite for its programs.
+    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite.
     #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml|SUITE")]
     program: PathBuf,
     #[command(flatten)]
@@ -42,13 +41,13 @@ impl ProgramArgs {
         session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
     }
 
-    /// The chosen programs, in the suite that contains them or that the command line describes.
-    pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
+    /// Returns the chosen programs, in their suite or in one that the command line describes.
+    pub fn chosen(&self, session: &Session) -> Result<ChosenPrograms, Failure> {
         let name = self.program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
         let is_suite = !self.program.is_file() && manifest.is_file();
-        if is_suite || session.has_bundle() {
-            return Ok(Asked {
+        if is_suite || session.bundle.is_some() {
+            return Ok(ChosenPrograms {
                 suite: session.suite(&name)?,
                 choice: self.select.choice()?,
             });
@@ -61,24 +60,21 @@ pub fn one_program(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<Asked, Failure> {
+) -> Result<ChosenPrograms, Failure> {
     match is_manifest(program) {
         true => from_manifest(program, source, size),
         false => alone(source.suite(program)?),
     }
 }
 
-/// A command that starts programs, given after `--` without a program.
-pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
+/// Returns the program for a command after `--`, which starts executables.
+pub fn command(source: &SourceArgs) -> Result<ChosenPrograms, Failure> {
     alone(source.suite_of_command()?)
 }
 
-fn alone(suite: Suite) -> Result<Asked, Failure> {
-    let choice = ProgramChoice {
-        size: Some(suite.default_size.clone()),
-        selection: Selection::new(&suite.names, &[])?,
-    };
-    Ok(Asked { suite, choice })
+fn alone(suite: Suite) -> Result<ChosenPrograms, Failure> {
+    let choice = ProgramChoice::one(suite.name.clone(), suite.default_size.clone())?;
+    Ok(ChosenPrograms { suite, choice })
 }
 
 pub fn is_manifest(program: &Path) -> bool {
@@ -90,7 +86,7 @@ fn from_manifest(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<Asked, Failure> {
+) -> Result<ChosenPrograms, Failure> {
     if source.any() {
         bail!(
             Usage,
@@ -110,7 +106,7 @@ fn from_manifest(
         );
     }
     let size = size.unwrap_or_else(|| suite.default_size.clone());
-    Ok(Asked {
+    Ok(ChosenPrograms {
         suite,
         choice: ProgramChoice::one(name, size)?,
     })

@@ -4,7 +4,7 @@ use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit, Selection, SelectionError};
 
-/// Which launches and CTAs are recorded; without any of these, all are.
+/// Launches and CTAs to record; by default all.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Recording part of the program")]
 pub struct RecordArgs {
@@ -14,7 +14,7 @@ pub struct RecordArgs {
     /// Skip the first N launches of these kernels, counted over the whole program.
     #[arg(long, value_name = "N")]
     launch_skip: Option<u64>,
-    /// Record the N launches after those.
+    /// Record only the next N launches.
     #[arg(long, value_name = "N")]
     launch_count: Option<u64>,
     /// Record only these CTAs of each launch, by linear number, for example 0-15,40.
@@ -32,7 +32,7 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Fails if parts of launches are selected: a probe is in all CTAs of a launch or in none.
+    /// Fails if the selection splits launches, since a probe applies to all CTAs of a launch or to none.
     pub fn whole_launches(&self) -> Result<(), Failure> {
         if self.ctas.is_none() && self.sample_ctas.is_none() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! Options of runs that end in a report, and that end itself.
+//! Options of runs that produce a report, and the output of their results.
 
 use std::io::Write;
 
-use clap::Args;
+use clap::{Args, ColorChoice};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::run_summary::{RunSummary, Status};
 use superstep_build::failure::Failure;
@@ -12,24 +12,22 @@ use superstep_trace::{Backend, CtaBlocks, Protocol};
 use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
-    Color, MessageFormat, RunFolder, in_situ_notes, not_compared, partial_notes, slowdown_table,
-    summary_table, warnings, write_junit,
+    MessageFormat, RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes,
+    slowdown_table, summary_table, warnings, write_junit,
 };
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
 
-/// How programs run, how often, how they are analysed and reported.
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
     #[command(flatten)]
     pub execute: ExecuteArgs,
     #[command(flatten)]
     pub in_situ: InSituArgs,
-    /// Keep transfers between blocks of N CTAs in a row, for grids whose pairs of CTAs find no room on the GPU; N is a power of two.
+    /// Keep transfers between blocks of N consecutive CTAs, for grids whose pairs of CTAs do not fit on the GPU; N is a power of two.
     #[arg(long, value_name = "N", requires = "in_situ", help_heading = "In situ")]
     cta_blocks: Option<CtaBlocks>,
-    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves, but for a 64th of the
-    /// GPU's memory].
+    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves free, minus 1/64 of the GPU's memory].
     #[arg(
         long,
         value_name = "SIZE",
@@ -44,7 +42,7 @@ pub struct ReportedRunArgs {
 }
 
 impl ReportedRunArgs {
-    /// The options of a run of the programs of `session`, without golden results.
+    /// Returns the options for a run of `session`'s programs, without golden results.
     pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
         let in_situ = session.build.protocol == Protocol::InSitu;
         if in_situ && self.analysis.matching != Matching::Bytes {
@@ -57,7 +55,6 @@ impl ReportedRunArgs {
         execution.config.cta_blocks = self.cta_blocks.unwrap_or_default();
         execution.config.shadow_memory = self.shadow_memory.map(|size| size.bytes);
         Ok(SuiteOptions {
-            verify_in_situ: session.verify_in_situ,
             execution,
             analysis: self.analysis.clone(),
             running: self.running.clone(),
@@ -67,12 +64,12 @@ impl ReportedRunArgs {
         })
     }
 
-    /// Runs the programs and reports the results. Also returns the exit code.
+    /// Runs the programs and reports the results. Returns them with the exit code.
     pub fn finish(
         &self,
         run: SuiteRun<'_>,
         programs: &[Prepared<'_>],
-        color: Color,
+        color: ColorChoice,
     ) -> Result<(RunSummary, i32), Failure> {
         let (summary, folder) = run.run(programs)?;
         if let Some(path) = &self.running.junit {
@@ -94,17 +91,14 @@ impl ReportedRunArgs {
     }
 }
 
-fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Result<()> {
+fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()))?;
-    let (partial, compared) = (partial_notes(summary), not_compared(summary));
-    let in_situ = in_situ_notes(summary);
-    for line in partial
-        .iter()
-        .chain(&in_situ)
-        .chain(&compared)
-        .chain(&warnings(summary))
-    {
+    writeln!(out, "\n{}\n", summary_table(summary, is_coloured(color)))?;
+    let mut lines = partial_notes(summary);
+    lines.extend(in_situ_notes(summary));
+    lines.extend(not_compared(summary));
+    lines.extend(warnings(summary));
+    for line in lines {
         writeln!(out, "{line}")?;
     }
     if summary.backend == Backend::Cuda {

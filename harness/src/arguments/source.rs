@@ -1,4 +1,4 @@
-//! A program that no suite describes: what `superstep run` and `superstep bundle` take on the command line.
+//! Programs without a manifest, which the command lines of `superstep run` and `superstep bundle` describe.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,10 +19,9 @@ use crate::results::write_json;
 
 const STARTER: &str = "/usr/bin/env";
 
-/// Name of the only size.
 const SIZE: &str = "run";
 
-/// The program's other files, how it is compiled, what it reads, and how it ends.
+/// The program's other files, compiler options, inputs and expected results.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The program")]
 pub struct SourceArgs {
@@ -32,7 +31,7 @@ pub struct SourceArgs {
     /// Arguments of the program; a manifest has its own.
     #[arg(last = true)]
     args: Vec<String>,
-    /// Further file of the program, like MORE.cu; an executable that a script starts.
+    /// Further file of the program, like MORE.cu, or an executable that a script starts.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Folder to search for headers.
@@ -69,7 +68,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Files to compile, without running anything.
+    /// Returns arguments for compiling files without running them.
     pub fn compiled(more: &[PathBuf], include: &[PathBuf], flag: &[String]) -> Self {
         Self {
             more: more.to_vec(),
@@ -79,7 +78,7 @@ impl SourceArgs {
         }
     }
 
-    /// Whether an option is given that a manifest has a key for.
+    /// Returns whether any option is given for which a manifest has a key.
     pub fn any(&self) -> bool {
         let lists = [&self.more, &self.with, &self.input];
         lists.iter().any(|list| !list.is_empty())
@@ -101,7 +100,7 @@ impl SourceArgs {
         ]
     }
 
-    /// Options that may be missing when the program fails; a manifest has keys for them.
+    /// Returns a hint about options that a failed program may need; a manifest has keys for them.
     pub fn hint(&self, kind: FailureKind) -> Option<&'static str> {
         match kind {
             FailureKind::Run if self.input.is_empty() => Some(
@@ -114,19 +113,19 @@ impl SourceArgs {
         }
     }
 
-    /// Refuses options for the compilation of a program that is already built.
+    /// Fails if compiler options are given for a program that is already built.
     fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
         match self.of_compilation().iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => bail!(
                 Usage,
-                "{option} is for a compilation, and {} is built already: give the option to its own build system, or name the CUDA file",
+                "{option} is a compiler option, but {} is already built; add the option to the project's build, or name the CUDA file",
                 program.display()
             ),
             None => Ok(()),
         }
     }
 
-    /// The suite made of `program` alone.
+    /// Returns a suite that contains only `program`.
     pub fn suite(&self, program: &Path) -> Result<Suite, Failure> {
         let main = self.absolute(program)?;
         let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
@@ -144,7 +143,7 @@ impl SourceArgs {
         let mut link: Vec<String> = Vec::new();
         for folder in &self.library_path {
             let folder = self.absolute(folder)?;
-            // A shared library there is found when the program runs, too.
+            // The loader must also find shared libraries there.
             link.extend([
                 format!("-L{}", folder.display()),
                 format!("-Wl,-rpath,{}", folder.display()),
@@ -196,7 +195,7 @@ impl SourceArgs {
         })
     }
 
-    /// The suite of a command that starts executables: those among its words and in `--with`.
+    /// Returns the suite of a command that starts executables: those among its arguments and in `--with`.
     pub fn suite_of_command(&self) -> Result<Suite, Failure> {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
@@ -208,7 +207,7 @@ impl SourceArgs {
             };
             let may_start = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
             let is_program = may_start && is_elf(&path);
-            // Without a folder, a script is found in PATH.
+            // A script named without a folder is looked up in PATH.
             if is_program || may_start && path.components().count() > 1 {
                 let path = self.absolute(&path)?;
                 *word = path.display().to_string();
@@ -250,7 +249,7 @@ impl SourceArgs {
         }
     }
 
-    /// The files of `--input`, with their places in the working folder.
+    /// Returns the files of `--input`, with their paths in the working folder.
     fn inputs(&self) -> Result<Vec<Input>, Failure> {
         let mut inputs = Vec::new();
         for path in &self.input {
@@ -293,7 +292,7 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
     Ok(())
 }
 
-/// The program's name: that of its file, limited to characters that paths and globs accept.
+/// Returns the program's name: the file's stem, limited to characters that paths and globs accept.
 fn name_of(file: &Path) -> String {
     let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
@@ -304,7 +303,7 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// A translation unit, relative to `folder` if inside it. The first one is CUDA, whatever its extension.
+/// Returns a translation unit, relative to `folder` if inside it. The `first` one is compiled as CUDA even if it is a C or C++ file.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,
@@ -330,8 +329,7 @@ pub fn is_elf(file: &Path) -> bool {
     read.is_ok() && start == *b"\x7fELF"
 }
 
-/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine without a compiler, and
-/// returns the suite as that machine reads it.
+/// Writes the manifests and inputs of a suite into `folder`, for a machine without a compiler. Returns the suite in `folder`.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.
     write_json(&folder.join("suite.yaml"), suite)?;

@@ -1,4 +1,4 @@
-//! Values of options that the command line reads from a text.
+//! Parsers for the values of options.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,7 +7,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::Matching;
 use superstep_trace::Backend;
 
-/// An invalid value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found `{found}`")]
 pub struct InvalidValue {
@@ -39,7 +38,7 @@ pub fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Where kernels run; `None`: on a GPU if there is one, otherwise on the CPU.
+/// Backend that runs the kernels; `None` means a GPU if there is one, otherwise the CPU.
 #[derive(Debug, Clone, Copy)]
 pub struct BackendChoice(pub Option<Backend>);
 
@@ -65,10 +64,14 @@ pub fn backend() -> impl TypedValueParser<Value = BackendChoice> {
 
 pub fn matching() -> impl TypedValueParser<Value = Matching> {
     one_of(&[
-        ("bytes", "A byte that another CTA wrote", Matching::Bytes),
+        (
+            "bytes",
+            "It reads a byte that another CTA wrote",
+            Matching::Bytes,
+        ),
         (
             "exact-address",
-            "An address equal to that of a write, independent of the widths, as in the thesis's figures",
+            "Its address is that of a write by another CTA, regardless of the widths, as in the thesis's figures",
             Matching::ExactAddress,
         ),
     ])

@@ -1,16 +1,16 @@
-//! A suite built here, to be run on a machine with nothing but a driver.
+//! Suites built for machines that have only a GPU driver.
 //!
 //! ```text
-//! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
-//! DIR/superstep-bench                             what measures on that machine, where it was built
-//! DIR/bundle.json                                 what was built, and how
+//! DIR/superstep                                   the command itself, for `DIR/superstep run-bundle`
+//! DIR/superstep-bench                             the command that measures Superstep, if it was built
+//! DIR/bundle.json                                 the programs and their build options
 //! DIR/programs/<benchmark>/{native,traced,counted}  start scripts; with --nvcc also `unfused`, and `nvcc.json`
-//! DIR/programs/<benchmark>/recording              what records, for --verify-in-situ
-//! DIR/programs/<benchmark>/{built,modules}/        the executable that they start, and what it loads for each
+//! DIR/programs/<benchmark>/recording              the recording variant, for --verify-in-situ
+//! DIR/programs/<benchmark>/{built,modules}/        the executable that they start, and the modules that it loads
 //! DIR/lib/                                        runtime libraries, and those of the programs
 //! DIR/suites/<suite>/                             manifests and shipped inputs
 //! DIR/golden/<suite>/                             golden results
-//! DIR/data/                                       inputs that were at hand, laid out as a data mirror
+//! DIR/data/                                       available inputs, laid out as a data mirror
 //! ```
 
 mod write;
@@ -35,7 +35,7 @@ pub struct BundleInfo {
     pub tool: String,
     pub suite: String,
     pub backend: Backend,
-    /// Architectures in its fat binaries (90 for sm_90); PTX of the lowest is there too.
+    /// Architectures in the fat binaries (90 for sm_90), which also contain PTX of the lowest.
     pub gpu_archs: Vec<u32>,
     pub llvm: String,
     pub protocol: Protocol,
@@ -49,7 +49,7 @@ pub struct BundleInfo {
 
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// How nvcc builds a program, in its folder.
+/// File in a program's folder with the recipe for building it with nvcc.
 const RECIPE: &str = "nvcc.json";
 
 #[derive(Debug, Clone)]
@@ -67,17 +67,13 @@ impl Bundle {
         Ok(Self { folder, info })
     }
 
-    /// Opens the bundle in `folder`, or the one that contains the running executable.
+    /// Opens the bundle in `folder`, or by default the one that contains the running executable.
     pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
-        match folder.or_else(Self::own_folder) {
+        let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
+        match folder.or_else(own) {
             Some(folder) => Self::open(&folder),
             None => bail!(Usage, "failed to find the bundle: give its folder"),
         }
-    }
-
-    /// The folder of the running executable, which is its bundle if it is in one.
-    pub fn own_folder() -> Option<PathBuf> {
-        std::env::current_exe().ok()?.parent().map(Path::to_owned)
     }
 
     pub fn suite(&self) -> PathBuf {

@@ -6,14 +6,14 @@ use super::*;
 use superstep_build::failure::FailureKind;
 
 #[test]
-fn a_folder_that_is_no_bundle_is_refused() {
+fn a_folder_without_a_bundle_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let failure = Bundle::open(folder.path()).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Usage);
     assert!(failure.message.contains("bundle.json"));
 }
 
-/// Description of a bundle of the benchmark `a`, in `folder`.
+/// Opens a bundle of the benchmark `a` in `folder`.
 pub fn write_info(folder: &Path) -> BundleInfo {
     let info = BundleInfo {
         schema_version: SCHEMA_VERSION,

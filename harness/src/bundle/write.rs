@@ -1,4 +1,4 @@
-//! Puts a bundle together.
+//! Writes bundles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,14 +14,13 @@ use superstep_build::probe::Probe;
 use superstep_trace::Backend;
 
 use super::{BundleInfo, RECIPE, SCHEMA_VERSION};
-use crate::results::write_json;
+use crate::results::{bytes_below, write_json};
 use crate::session::{Session, SourceHashes};
-use crate::sizes::size;
 use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// Start scripts by the names that they get in the bundle.
+    /// Start scripts, by their names in the bundle.
     pub files: BTreeMap<String, PathBuf>,
     pub recipe: Option<PathBuf>,
     pub no_reference: Option<String>,
@@ -66,7 +65,8 @@ pub struct Parts<'a> {
     pub sizes: Vec<String>,
 }
 
-/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns its size in bytes and a list of missing files.
+/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns its size in bytes, and messages about missing
+/// files.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
     binaries(folder, parts)?;
@@ -78,10 +78,10 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     let mut missing = libraries(folder, parts)?;
     missing.extend(inputs(folder, parts)?);
     write_info(folder, parts)?;
-    Ok((size(folder), missing))
+    Ok((bytes_below(folder), missing))
 }
 
-/// Copies a program's executables, of which most programs have one, and the scripts that start them.
+/// Copies a program's executables (usually only one) and their start scripts.
 fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Result<(), Failure> {
     let place = folder.join("programs").join(&one.benchmark.name);
     let executables = started(one);
@@ -175,9 +175,9 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                     // The CPU runtime replaces it.
                     _ if library.is_blas() && is_for_the_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
-                    (_, None) => "the loader does not find it; name its folder in LD_LIBRARY_PATH",
+                    (_, None) => "the loader does not find it; add its folder to LD_LIBRARY_PATH",
                     _ if library.name.contains('/') => {
-                        "it is looked for by its path; link it with -l, or put it there on the other machine"
+                        "it is loaded by its path; link it with -l, or copy it to that path on the other machine"
                     }
                     (_, Some(path)) => {
                         take(name, path)?;
@@ -202,7 +202,7 @@ fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let executable = std::env::current_exe()
         .map_err(|error| Failure::internal("find the running executable", error))?;
     copy(&executable, &folder.join("superstep"), strip)?;
-    // For measurements on the GPU machine, where it is built.
+    // Measures Superstep on the GPU machine.
     let bench = executable.with_file_name("superstep-bench");
     if bench.is_file() {
         copy(&bench, &folder.join("superstep-bench"), strip)?;
@@ -220,7 +220,7 @@ fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
         copy(&probe.file, &place.join("probe.yaml"), None)?;
         let beside = probe.file.parent().unwrap_or(Path::new("."));
         for file in std::iter::once(&probe.handler).chain(&probe.host) {
-            // As the YAML names it, if that stays inside.
+            // Keeps the path in the YAML file unless it leads out of the probe's folder.
             let inside = |path: &&Path| {
                 let mut parts = path.components();
                 parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
@@ -339,7 +339,7 @@ fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
     let temporary = to.with_extension("new");
     fs::copy(from, &temporary).map_err(fail)?;
     if let Some(strip) = strip {
-        // A failure only costs size.
+        // If this fails, the file is only larger.
         let mut command = Command::new(strip);
         let _ = command.arg("--strip-debug").arg(&temporary).output();
     }

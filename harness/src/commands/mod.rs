@@ -1,4 +1,4 @@
-//! The command line: one file per command, grouped by what it works on. Options that several share are in `arguments`.
+//! The command line: one file per command. Options shared by multiple commands are in `arguments`.
 
 mod captures;
 mod installation;
@@ -8,7 +8,7 @@ mod results;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
 
@@ -17,7 +17,6 @@ use self::installation::{cache, completions, doctor, setup};
 use self::programs::{bundle, explain, inject, probe, run, run_bundle, suite};
 use self::projects::{build, env, libraries, modules, nvcc, toolkit};
 use self::results::{compare, report, trends};
-use crate::results::Color;
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
 #[derive(Debug, Parser)]
@@ -30,9 +29,9 @@ use crate::results::Color;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to use colours; NO_COLOR is respected.
+    /// When to use colours; auto is on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, default_value_t, global = true)]
-    color: Color,
+    color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,17 +42,17 @@ enum Command {
     Run(Box<run::Args>),
     /// Builds a project with its own build system, so that its programs can be traced: `superstep build -- make -j4`.
     Build(build::Args),
-    /// Prints the variables with which `build` starts a build system, for `eval "$(superstep env)"`.
-    Env(env::Args),
-    /// Adds proprietary libraries, cuBLAS for instance, to what `build` compiles and links with.
+    /// Prints the variables that `build` sets for a build system, for `eval "$(superstep env)"`.
+    Env,
+    /// Adds proprietary libraries, such as cuBLAS, to the toolkit of `build`.
     Toolkit(toolkit::Args),
-    /// Makes the untraced code of an executable's modules, which it asks for itself.
+    /// Builds the untraced code of an executable's modules; called by the executable itself.
     #[command(hide = true)]
     Modules(modules::Args),
-    /// Prints where an executable's proprietary libraries are, which its start script asks for.
+    /// Prints the folders of an executable's proprietary libraries; called by its start script.
     #[command(hide = true)]
     Libraries(libraries::Args),
-    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
+    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or your own.
     Probe(Box<probe::Args>),
     /// Flips one bit per run in a program's values, and classifies the outcome.
     Inject(Box<inject::Args>),
@@ -73,7 +72,7 @@ enum Command {
     Report(report::Args),
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
-    /// Draws what changed over many runs: slowdown, capture bytes, speed of the analysis.
+    /// Draws changes over many runs: slowdown, capture bytes, speed of the analysis.
     Trends(trends::Args),
     /// Builds a suite into a folder that runs on a machine without a compiler.
     Bundle(Box<bundle::Args>),
@@ -81,10 +80,10 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
-    /// Installs what programs are compiled with: packages where this user may, and the CUDA pieces in the user's cache.
-    Setup(setup::Args),
+    /// Installs the tools that compile programs: packages if this user has the rights, and the CUDA pieces in the user's cache.
+    Setup,
     /// Lists tools, libraries and devices, and how to fix what is missing.
-    Doctor(doctor::Args),
+    Doctor,
     /// Shows what the user's cache contains, and prunes it.
     Cache(cache::Args),
     /// Prints a completion script for a shell.
@@ -94,7 +93,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "nvcc") {
-        // Its flags are nvcc's.
+        // Takes nvcc's flags.
         return nvcc::run(words).into();
     }
     let cli = Cli::parse();
@@ -106,7 +105,7 @@ pub fn main() -> ExitCode {
         Command::Suite(args) => suite::run(args, color),
         Command::Run(args) => run::run(*args, color),
         Command::Build(args) => build::run(&args),
-        Command::Env(args) => env::run(&args),
+        Command::Env => env::run(),
         Command::Toolkit(args) => toolkit::run(&args),
         Command::Modules(args) => modules::run(&args),
         Command::Libraries(args) => libraries::run(&args),
@@ -124,8 +123,8 @@ pub fn main() -> ExitCode {
         Command::Bundle(args) => bundle::run(&args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
-        Command::Setup(args) => setup::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
+        Command::Setup => setup::run(),
+        Command::Doctor => doctor::run(),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
     };
@@ -138,7 +137,7 @@ pub fn exit(result: Result<i32, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
-            // A command that Ctrl-C ended looks as if it had failed.
+            // Ctrl-C makes commands fail.
             if interrupt::requested() {
                 exit_code::INTERRUPTED
             } else {

@@ -1,17 +1,18 @@
-//! Groups of a capture, launch by launch, against requests and executions.
+//! Compares access groups of a capture with hardware counters, launch by launch.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use superstep_trace::{Capture, LaunchId, Op, SiteId, StreamId, TraceError};
+use superstep_trace::{Capture, LaunchId, SiteId, StreamId, TraceError};
 
 use super::ncu::Profiled;
 use super::{CLASSES, Class};
+use crate::verify::kind_of;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCounts {
     pub groups: u64,
-    /// Groups wider than 16 bytes or of an odd width, from `memcpy` for instance: each becomes several instructions.
+    /// Groups wider than 16 bytes or whose width is not a power of two, for example from `memcpy`. Each becomes multiple instructions.
     pub wide_groups: u64,
     pub requests: Option<u64>,
     pub executed: Option<u64>,
@@ -33,13 +34,13 @@ pub struct Comparison {
 }
 
 impl ClassCounts {
-    /// Whether requests equal groups. A missing counter is equal only to 0 groups.
+    /// Returns whether requests equal groups. A missing counter equals only 0 groups.
     pub fn is_equal(&self) -> bool {
         self.requests
             .map_or(self.groups == 0, |requests| requests == self.groups)
     }
 
-    /// Executions in which every lane was switched off.
+    /// Returns the number of executions in which every lane was off.
     pub fn predicated_off(&self) -> Option<i64> {
         let (executed, requests) = (self.executed?, self.requests?);
         Some(executed as i64 - requests as i64)
@@ -57,13 +58,13 @@ impl ClassCounts {
 }
 
 impl Comparison {
-    /// Whether every launch was counted and all requests equal the groups.
+    /// Returns whether every launch was counted and all requests equal the groups.
     pub fn is_equal(&self) -> bool {
         let mut classes = self.launches.iter().flat_map(|launch| &launch.classes);
         self.unmatched.is_none() && classes.all(|(_, counts)| counts.is_equal())
     }
 
-    /// Sums by kernel and class, in the order of first launch, with the number of launches that differ.
+    /// Returns the sums by kernel and class, in the order of first launch, with the number of launches that differ.
     pub fn by_kernel(&self) -> Vec<(String, Class, ClassCounts, u64)> {
         let mut sums: Vec<(String, Class, ClassCounts, u64)> = Vec::new();
         for launch in &self.launches {
@@ -116,13 +117,10 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
         });
         let of_launch = (number, SiteId(0))..=(number, SiteId(u32::MAX));
         for (&(_, site), (all, wide)) in groups.range(of_launch) {
-            let class = match sites.get(site).map(|site| site.op) {
-                Some(Op::Load) => 0,
-                Some(Op::Store) => 1,
-                _ => 2,
-            };
-            classes[class].1.groups += all;
-            classes[class].1.wide_groups += wide;
+            let kind = sites.get(site).map_or(2, |site| kind_of(site.op));
+            let (_, counts) = &mut classes[kind as usize];
+            counts.groups += all;
+            counts.wide_groups += wide;
         }
         comparison.launches.push(LaunchComparison {
             stream: launch.stream,

@@ -1,13 +1,5 @@
-//! A capture against the GPU's own counters, which Nsight Compute reads for the same code without instrumentation.
-//!
-//! For each launch and class of access three numbers are compared:
-//!
-//! - *groups*: access groups in the capture. One group is one execution of one instruction by the lanes of a warp that
-//!   are active there.
-//! - *requests*: what reached the memory pipeline, one for each execution with at least one active lane. It must equal the
-//!   number of groups.
-//! - *executed*: executions counted where instructions issue. An instruction whose predicate is false in every lane of the
-//!   warp is issued all the same and accesses nothing, so this may be larger, never smaller.
+//! Compares a capture with hardware counters, which Nsight Compute reads while the same code runs without instrumentation.
+//! `docs/counters.md` describes the three numbers that are compared: groups, requests and executed instructions.
 
 mod compare;
 mod ncu;
@@ -50,7 +42,7 @@ impl Class {
         }
     }
 
-    /// Metrics whose sum is the number of executions; generic ones may also access shared or local memory.
+    /// Returns the metrics whose sum is the number of executions. Generic instructions may also access shared or local memory.
     fn executed(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[
@@ -71,15 +63,15 @@ impl Class {
     }
 }
 
-/// Options of Nsight Compute, for a CSV in `log`.
-pub fn ncu_options(log: &str) -> String {
+/// Returns the options that make Nsight Compute write a CSV.
+pub fn ncu_options() -> String {
     let metrics =
         (CLASSES.iter()).flat_map(|class| class.requests().iter().chain(class.executed()));
     let metrics: Vec<&str> = metrics.copied().collect();
-    // All processes: a script starts the program.
+    // A script starts the program, so all processes are profiled.
     format!(
         "--csv --print-units base --kernel-name-base mangled --print-kernel-base mangled --clock-control none --cache-control none \
-         --target-processes all --force-overwrite --log-file {log} --metrics {}",
+         --target-processes all --force-overwrite --log-file counters.csv --metrics {}",
         metrics.join(",")
     )
 }

@@ -1,5 +1,4 @@
-//! Reads the output of Nsight Compute with `--csv`: a line for each metric of a launch, between messages of its own and output of the
-//! program.
+//! Reads the output of Nsight Compute with `--csv`: one line per metric of a launch, mixed with messages and the program's output.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ fn no_table(text: &str) -> CountersError {
 pub struct Profiled {
     pub id: u64,
     pub kernel: String,
-    /// Its counters; `None` where the GPU or this version of Nsight Compute has no such counter.
+    /// Counters by metric; `None` if the GPU or this version of Nsight Compute does not have the metric.
     pub metrics: BTreeMap<String, Option<u64>>,
 }
 
@@ -32,9 +31,9 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         return Err(no_table(text));
     };
     let header = fields(header);
-    let column = |name: &str| header.iter().position(|field| field == name);
-    let column = |name| {
-        column(name).ok_or_else(|| {
+    let column = |name: &str| {
+        let found = header.iter().position(|field| field == name);
+        found.ok_or_else(|| {
             CountersError::NoTable(format!(
                 "the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
             ))
@@ -68,7 +67,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         });
         if launch.kernel != row[kernel] {
             return fail(format!(
-                "launch {number} belongs to {} and to {}: the file holds several profiles; give one",
+                "launch {number} belongs to {} and to {}: the file contains multiple profiles; give a file with one",
                 launch.kernel, row[kernel]
             ));
         }
@@ -81,7 +80,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
                 "the unit {unit} is rounded; collect the counters with --print-units base"
             ));
         }
-        // Thousands may be separated.
+        // Numbers may have thousands separators.
         let digits = value.replace(',', "");
         let count = match value.as_str() {
             "" | "n/a" => None,
@@ -98,7 +97,6 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     Ok(launches.into_values().collect())
 }
 
-/// Errors and warnings that Nsight Compute logged.
 fn log(text: &str) -> String {
     let lines = text.lines();
     let logged = lines.filter(|line| {
@@ -109,21 +107,11 @@ fn log(text: &str) -> String {
     logged.map(|line| format!("\n  {line}")).collect()
 }
 
-/// The fields of a line; each is quoted, and a quote in it is doubled.
 fn fields(line: &str) -> Vec<String> {
-    let (mut fields, mut field) = (Vec::new(), String::new());
-    let mut quoted = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '"' if quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(std::mem::take(&mut field)),
-            _ => field.push(character),
-        }
-    }
-    fields.push(field);
-    fields
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.has_headers(false).from_reader(line.as_bytes());
+    let record = reader.into_records().next().and_then(Result::ok);
+    (record.iter().flatten()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,26 +1,19 @@
-//! Cost of a probe: the table of a run.
+//! Formats the costs of a probe.
 
-use std::fs;
 use std::path::Path;
 
 use superstep_report::probes::Cost;
 
 use super::ProbeRun;
 use super::run::ProbedBenchmark;
-use crate::results::{geometric_mean, plain_table, table_lines, write_json};
-use superstep_build::failure::Failure;
-
-pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
-    write_json(&folder.join("run.json"), run)
-}
+use crate::results::{geometric_mean, plain_table, table_lines};
 
 pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
     let study = study.map_or_else(String::new, |study| study + "\n\n");
     format!("{study}{}\nresults: {}", run_table(run), folder.display())
 }
 
-/// One line per program: launches and times, with the geometric means below.
+/// Formats a line of launches and times per program, with the geometric means below.
 fn run_table(run: &ProbeRun) -> String {
     let header = [
         "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
@@ -52,7 +45,6 @@ fn run_table(run: &ProbeRun) -> String {
     lines.join("\n")
 }
 
-/// Warns of a program without results.
 fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     let name = &record.name;
     (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {
@@ -64,7 +56,7 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     })
 }
 
-/// The geometric means of the costs, in a sentence; `None` without times.
+/// Returns a sentence with the geometric means of the costs; `None` without times.
 pub fn means(run: &ProbeRun) -> Option<String> {
     let passed = costs(run);
     let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {

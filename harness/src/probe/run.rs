@@ -1,4 +1,4 @@
-//! Runs a program without and with a probe, and writes down what the probe found and what it cost.
+//! Runs programs without and with a probe, and writes the probe's results and costs.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use superstep_abi::KeepThreads;
 use superstep_export::tables::Format;
 use superstep_trace::{ProbeResults, ProbeWriter};
 
-use super::write_run;
 use crate::capture;
+use crate::results::write_json;
 use crate::session::{Fetched, Session};
 use crate::suite::{Case, Execution, Kind, Run};
 use crate::verify::outputs_equal;
@@ -18,9 +18,6 @@ use superstep_build::compile::ProbedExecutables;
 use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::probe::Probe;
-
-/// Version of `run.json` of a probed run.
-const RUN_SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRun {
@@ -56,12 +53,11 @@ pub struct ProbedBenchmark {
 pub struct RunOptions {
     pub keep_threads: bool,
     pub parameters: Vec<u64>,
-    /// Runs of each program; the shortest times count.
+    /// Number of runs of each program; the shortest times are kept.
     pub repeat: u32,
 }
 
-/// Builds the programs in `fetched` without and with `probe`, runs both into `folder`, and measures the costs. Programs that fail are
-/// in the record.
+/// Builds and runs the programs in `fetched` without and with `probe`, and measures the costs. Failures are recorded.
 pub fn measure(
     session: &Session,
     fetched: &Fetched<'_>,
@@ -72,7 +68,7 @@ pub fn measure(
 ) -> Result<ProbeRun, Failure> {
     let reporter = &session.reporter;
     let mut record = ProbeRun {
-        schema_version: RUN_SCHEMA_VERSION,
+        schema_version: 1,
         probe: probe.spec.name.clone(),
         title: probe.spec.title.clone(),
         suite: fetched.suite.name.clone(),
@@ -108,7 +104,8 @@ pub fn measure(
         }
         drop(step);
         record.benchmarks.push(row);
-        write_run(folder, &record)?;
+        fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
+        write_json(&folder.join("run.json"), &record)?;
     }
     Ok(record)
 }
@@ -127,22 +124,21 @@ fn run_benchmark(
     }
     make(fs::create_dir_all(folder))?;
     let folder = &(folder.canonicalize()).map_err(Failure::io("open", &folder))?;
-    let repeated = |case: &Case<'_>, kind, program| {
-        let mut best = Best::default();
-        let mut last = None;
-        for _ in 0..run.repeat {
-            let run = case.execute(kind, program, folder, None)?;
-            run.ended_well(case)?;
-            best.note(&run)?;
-            last = Some(run);
-        }
-        match last {
-            Some(last) => Ok((last, best)),
-            None => bail!(Usage, "failed to run a program no times"),
+    let repeated = |case: &Case<'_>, kind, program| -> Result<(Run, [f64; 2]), Failure> {
+        let (mut best, mut number) = ([f64::INFINITY; 2], 0);
+        loop {
+            let last = case.execute(kind, program, folder, None)?;
+            last.ended_well(case)?;
+            let times = [last.wall_s(), summary(&last)?.kernel_ns as f64 / 1e6];
+            best = [best[0].min(times[0]), best[1].min(times[1])];
+            number += 1;
+            if number == run.repeat {
+                return Ok((last, best));
+            }
         }
     };
     let (native, best) = repeated(case, Kind::Native, &executables.native)?;
-    (record.native_s, record.native_kernel_ms) = (best.wall_s, best.kernel_ms);
+    [record.native_s, record.native_kernel_ms] = best;
     let mut execution = case.execution.clone();
     let results = folder.join("results");
     let config = &mut execution.config;
@@ -156,7 +152,7 @@ fn run_benchmark(
         ..*case
     };
     let (probed, best) = repeated(case, Kind::Probed, &executables.probed)?;
-    (record.probed_s, record.probed_kernel_ms) = (best.wall_s, best.kernel_ms);
+    [record.probed_s, record.probed_kernel_ms] = best;
     let (name, after) = (&record.name, summary(&probed)?);
     if !probed.processes.is_empty() {
         bail!(
@@ -186,27 +182,6 @@ fn run_benchmark(
     Ok(after.device.name.clone())
 }
 
-#[derive(Default)]
-struct Best {
-    wall_s: f64,
-    kernel_ms: f64,
-}
-
-impl Best {
-    fn note(&mut self, run: &Run) -> Result<(), Failure> {
-        let kernel_ms = summary(run)?.kernel_ns as f64 / 1e6;
-        for (best, now) in [
-            (&mut self.wall_s, run.wall_s()),
-            (&mut self.kernel_ms, kernel_ms),
-        ] {
-            if *best == 0.0 || now < *best {
-                *best = now;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Writes the tables of the results in `folder`, and returns the number of launches.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results).map_err(capture::failure)?;
@@ -220,11 +195,11 @@ pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
 fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
     match &run.summary {
         Ok(summary) => Ok(summary),
-        Err(error) => bail!(Run, "failed to read what the runtime said: {error}"),
+        Err(error) => bail!(Run, "failed to read the runtime's summary: {error}"),
     }
 }
 
-/// Values of `NAME=NUMBER` in the order of the probe's parameters; 0 by default.
+/// Parses texts `NAME=NUMBER` to values in the order of the probe's parameters, 0 by default.
 pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
     let mut values = vec![0; probe.spec.parameters.len()];
     for text in set {

@@ -1,4 +1,4 @@
-//! Findings of a probe over all programs of a run: tables, figures and a page, beside `run.json`.
+//! Writes the findings of a probe over all programs of a run: tables, figures and a page.
 
 use std::fs;
 use std::path::Path;
@@ -15,11 +15,10 @@ use crate::capture;
 use crate::results::{plain_table, table_lines};
 use superstep_build::failure::Failure;
 
-/// Most rows of a table on the terminal.
+/// Maximal number of rows of a table on the terminal.
 const MOST_ROWS: usize = 40;
 
-/// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the tables with a row for each program, as text,
-/// where the probe has a study.
+/// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the probe's own tables as text if it has a study.
 pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Failure> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     let open = |row: &ProbedBenchmark| {

@@ -1,4 +1,4 @@
-//! The folder of one run: `out/<suite>/<run>/`, and the link `latest` beside it.
+//! The folder of one run: `out/<suite>/<run>/`, and the link `latest` next to it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -16,7 +16,7 @@ use super::read_json;
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Held while this process writes results, so that no other one continues the run.
+    /// Held while this process writes results, so that no other process continues the run.
     _lock: Option<Arc<File>>,
 }
 
@@ -45,7 +45,7 @@ impl RunFolder {
                 Err(error) => return Err(fail(error)),
             }
         };
-        // File systems without links have none.
+        // Some file systems do not support links.
         let _ = point_latest(&parent, &name);
         Self { path, _lock: None }.lock()
     }
@@ -87,7 +87,7 @@ impl RunFolder {
         self.path.join("tables").join(name)
     }
 
-    /// The capture of a benchmark, or of `benchmark/process`.
+    /// Returns the folder of the capture of a benchmark, or of `benchmark/process`.
     pub fn capture(&self, name: &str) -> PathBuf {
         match name.split_once('/') {
             Some((name, process)) => self.benchmark(name).join("capture").join(process),

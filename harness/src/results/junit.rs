@@ -1,4 +1,4 @@
-//! A run as JUnit XML, which CI systems show: one test case a benchmark.
+//! Writes a run as JUnit XML for CI systems, with one test case per benchmark.
 
 use std::path::Path;
 use std::time::Duration;

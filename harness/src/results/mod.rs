@@ -10,7 +10,7 @@ mod table;
 pub use folder::RunFolder;
 pub use junit::write_junit;
 pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
-pub use reporter::{Color, MessageFormat, Reporter, Step};
+pub use reporter::{MessageFormat, Reporter, Step, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
     counted, geometric_mean, human_bytes, human_count, plain_table, summary_table, table_lines,
@@ -47,10 +47,22 @@ pub fn read_json<T: DeserializeOwned>(
     let text = std::fs::read(path).map_err(|error| failed(&error))?;
     match serde_json::from_slice(&text).map_err(|error| failed(&error))? {
         Version { schema_version } if schema_version != version => Err(failed(&format_args!(
-            "schema version {schema_version} is not known to this version of superstep"
+            "this version of superstep does not support schema version {schema_version}"
         ))),
         Version { .. } => serde_json::from_slice(&text).map_err(|error| failed(&error)),
     }
+}
+
+/// Returns the bytes of all files below `path`; 0 for files that disappear meanwhile.
+pub fn bytes_below(path: &Path) -> u64 {
+    let Ok(data) = path.symlink_metadata() else {
+        return 0;
+    };
+    if !data.is_dir() {
+        return data.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| bytes_below(&entry.path())).sum()
 }
 
 pub fn host() -> Host {

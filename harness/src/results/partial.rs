@@ -9,7 +9,6 @@ use superstep_trace::SampleUnit;
 
 use super::human_count;
 
-/// Lines about benchmarks of which only a part is recorded.
 pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     // Each process has its own estimates.
@@ -44,14 +43,13 @@ pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
     let names: Vec<String> = in_situ.map(named).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "in situ, added up while kernels ran, without a trace: {}; a number is exact unless bounds stand in its place, and the table \
-             `bounds` has them by launch",
+            "in situ, added up while kernels ran, without a trace: {}; numbers are exact unless bounds are given, which the table \
+             `bounds` lists by launch",
             names.join(", ")
         )
     })
 }
 
-/// Lines about checks with a warning.
 pub fn warnings(summary: &RunSummary) -> Vec<String> {
     let of = |benchmark: &BenchmarkSummary| {
         let checks = benchmark.verification.iter().filter(|check| check.warning);
@@ -61,7 +59,7 @@ pub fn warnings(summary: &RunSummary) -> Vec<String> {
     summary.benchmarks.iter().flat_map(of).collect()
 }
 
-/// A line for each reason for a missing comparison with golden results, with its benchmarks.
+/// Returns a line for each reason for a missing comparison with golden results, with the benchmarks.
 pub fn not_compared(summary: &RunSummary) -> Vec<String> {
     let mut names = BTreeMap::<NotCompared, Vec<&str>>::new();
     for benchmark in &summary.benchmarks {
@@ -107,14 +105,14 @@ fn line(total: &EstimatedTotal) -> String {
         estimate.total,
         estimate.standard_error.zip(estimate.interval),
     ) {
-        (None, _) => "not known: nothing was sampled of some launches or grids".to_owned(),
+        (None, _) => "unknown: nothing was sampled of some launches or grids".to_owned(),
         (Some(value), Some((error, interval))) => {
             let share = 100.0 * error / value.max(1.0);
             let (value, [low, high]) = (whole(value), interval.map(whole));
             format!("{value} (standard error {share:.2} %; 95 % interval {low} to {high})")
         }
         (Some(value), None) => {
-            format!("{} (error not known: too few were sampled)", whole(value))
+            format!("{} (error unknown: too few were sampled)", whole(value))
         }
     };
     format!("    {quantity}: {value}")

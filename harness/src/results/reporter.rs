@@ -1,18 +1,17 @@
-//! Output of a command while it works: progress for people on standard error, messages for programs on standard output.
+//! Output of a running command: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
+use clap::{ColorChoice, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use superstep_trace::Capture;
 
 use super::human_bytes;
 
-/// Form of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum MessageFormat {
     /// Text for people.
@@ -22,33 +21,17 @@ pub enum MessageFormat {
     Json,
 }
 
-/// Whether text is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl Color {
-    pub fn on_stdout(self) -> bool {
-        match self {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
-                std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-                    && std::io::stdout().is_terminal()
-            }
+/// Returns whether text on standard output is coloured.
+pub fn is_coloured(choice: ColorChoice) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::io::stdout().is_terminal()
         }
     }
 }
-
-/// Version of the messages of `--message-format json`.
-const MESSAGE_SCHEMA_VERSION: u32 = 1;
 
 /// Reports the progress of a command. Clones share one progress line.
 #[derive(Debug, Clone)]
@@ -60,7 +43,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Progress is shown only when standard error is a terminal and messages are for people.
+    /// Creates a reporter that shows progress only if standard error is a terminal and messages are for people.
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
@@ -83,22 +66,17 @@ impl Reporter {
         }
     }
 
-    pub fn format(&self) -> MessageFormat {
-        self.format
-    }
-
     pub fn doing(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }
 
-    /// Begins a step, which ends when the result is dropped: a log gets a line with its time. Shows the share of `capture` that has been
-    /// read.
+    /// Begins a step, which ends when the result is dropped. Its progress is the share of `capture` that has been read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
         Step::new(self.clone(), what.into(), capture, true)
     }
 
-    /// The only step of a command: a log gets a line only if it takes long.
+    /// Begins the only step of a command; a log gets lines only if it takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
@@ -125,7 +103,7 @@ impl Reporter {
         if self.format != MessageFormat::Json {
             return;
         }
-        let mut message = json!({ "reason": reason, "schema_version": MESSAGE_SCHEMA_VERSION });
+        let mut message = json!({ "reason": reason, "schema_version": 1 });
         if let (Value::Object(message), Value::Object(fields)) = (&mut message, fields) {
             message.extend(fields);
         }
@@ -135,9 +113,26 @@ impl Reporter {
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
+
+    /// Reports a step's progress until the sender of `end` is dropped.
+    fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
+        let mut interval = match self.is_log {
+            true => LOG_INTERVAL[0],
+            false => TERMINAL_INTERVAL,
+        };
+        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            if self.is_log {
+                let seconds = started.elapsed().as_secs();
+                self.line(&format!("{}, {seconds} s so far", text()));
+                interval = LOG_INTERVAL[1].min(2 * interval);
+            } else {
+                self.doing(text());
+            }
+        }
+    }
 }
 
-/// A step, shown on a terminal's progress line while it lasts. A log gets a line now and then, and one at its end.
+/// A step in progress. A terminal shows it on its progress line; a log gets lines at intervals and at its end.
 #[derive(Debug)]
 pub struct Step {
     reporter: Reporter,
@@ -147,9 +142,9 @@ pub struct Step {
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Time between a log's lines about one step: doubles from the first to the second.
+/// First and longest interval between a log's lines about a step; the interval doubles in between.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
-/// Time between updates of a terminal's progress line.
+/// Interval between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Step {
@@ -198,25 +193,6 @@ impl Drop for Step {
             let seconds = self.started.elapsed().as_secs_f64();
             self.reporter
                 .line(&format!("{}: {seconds:.2} s", self.what));
-        }
-    }
-}
-
-impl Reporter {
-    /// Shows a step until the sender of `end` is dropped.
-    fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
-        let mut interval = match self.is_log {
-            true => LOG_INTERVAL[0],
-            false => TERMINAL_INTERVAL,
-        };
-        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            if self.is_log {
-                let seconds = started.elapsed().as_secs();
-                self.line(&format!("{}, {seconds} s so far", text()));
-                interval = LOG_INTERVAL[1].min(2 * interval);
-            } else {
-                self.doing(text());
-            }
         }
     }
 }

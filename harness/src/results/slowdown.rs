@@ -1,12 +1,11 @@
-//! Cost of tracing on a GPU: time, registers and occupancy of the kernels, before and after.
+//! Cost of tracing on a GPU: time, registers and occupancy of the kernels, untraced and traced.
 
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
 use superstep_trace::KernelResources;
 
 use super::table::{geometric_mean, plain_table, table_lines};
 
-/// A line per program, with a line per kernel below it if there are several. Programs that failed, were not timed, or of which only a
-/// part was recorded are left out.
+/// Formats a line per program, with a line per kernel below it if there are multiple, and lists programs that are left out.
 pub fn slowdown_table(run: &RunSummary) -> String {
     let header = "program, launches, native, traced, slowdown, registers, spilled, CTAs/SM, \
                   occupancy";
@@ -44,7 +43,7 @@ pub fn slowdown_table(run: &RunSummary) -> String {
     lines.join("\n")
 }
 
-/// Time of all kernels, untraced and traced, or why it is not comparable.
+/// Returns the time of all kernels in seconds, untraced and traced, or the reason why these are not comparable.
 fn kernel_s(benchmark: &BenchmarkSummary) -> Result<[f64; 2], &'static str> {
     if benchmark.status != Status::Passed {
         return Err(benchmark.status.as_str());
@@ -63,7 +62,7 @@ fn kernel_s(benchmark: &BenchmarkSummary) -> Result<[f64; 2], &'static str> {
     }
 }
 
-/// Times in milliseconds, and what the kernel takes of an SM, where that is known.
+/// Formats a line: times in milliseconds, and the resources of the kernel if known.
 fn cells(
     name: String,
     launches: u64,

@@ -1,10 +1,9 @@
-//! Tables and numbers for people.
+//! Formats tables and numbers for people.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
-/// The table of a run, one line per benchmark.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
     let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, \
                   native, traced, slowdown, capture, B/access";
@@ -63,7 +62,7 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     cells.chain(numbers.map(Cell::new)).collect()
 }
 
-/// Slowdown of the kernels, or of the whole program if their times are unknown.
+/// Returns the slowdown of the kernels, or of the whole program if their times are unknown.
 fn slowdown(seconds: &Seconds) -> Option<f64> {
     let ratio = |native: Option<f64>, traced: Option<f64>| {
         let native = native.filter(|native| *native > 0.0)?;
@@ -73,7 +72,6 @@ fn slowdown(seconds: &Seconds) -> Option<f64> {
         .or_else(|| ratio(seconds.native, seconds.traced))
 }
 
-/// Bytes of the capture per thread access.
 fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
     let threads = benchmark.threads?;
     let accesses = threads.loads + threads.stores + threads.atomics;
@@ -84,7 +82,7 @@ pub fn human_count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// A number and a noun: "1 launch", "2,000 launches". Nouns in h and s take es.
+/// Formats a number and a noun: "1 launch", "2,000 launches". Nouns that end in h or s take "es".
 pub fn counted(number: u64, noun: &str) -> String {
     let plural = match (number, noun.ends_with(['h', 's'])) {
         (1, _) => "",
@@ -98,7 +96,6 @@ pub fn human_bytes(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
 }
 
-/// A table without borders.
 pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool) -> Table {
     let mut table = Table::new();
     table
@@ -114,7 +111,7 @@ pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool
     table
 }
 
-/// The lines of a table, aligned to the right after the first `left` columns.
+/// Returns the lines of a table, aligned to the right after the first `left` columns.
 pub fn table_lines(mut table: Table, left: usize) -> Vec<String> {
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -9,7 +9,7 @@ use superstep_build::fetch::DownloadLimits;
 use super::*;
 use crate::bundle;
 
-/// A bundle that was built with `a`, of a suite that has `b` as well.
+/// Opens a bundle built with `a`, of a suite that also has `b`.
 fn session(folder: &Path) -> Session {
     let suite = folder.join("suites/toys");
     fs::create_dir_all(&suite).unwrap();
@@ -41,7 +41,7 @@ fn session(folder: &Path) -> Session {
 }
 
 #[test]
-fn a_bundle_gives_its_own_programs_inputs_and_build_without_any_tool() {
+fn a_bundle_provides_programs_inputs_and_build_options_without_tools() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     let suite = session.suite("whatever").unwrap();
@@ -60,7 +60,7 @@ fn a_bundle_gives_its_own_programs_inputs_and_build_without_any_tool() {
 }
 
 #[test]
-fn a_program_that_the_bundle_lacks_fails_alone() {
+fn a_program_that_the_bundle_lacks_does_not_fail_others() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     let suite = session.suite("").unwrap();

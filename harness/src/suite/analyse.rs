@@ -1,9 +1,9 @@
-//! The analysis of one benchmark's capture, and what is drawn from all of them.
+//! Analyses captures, and draws the report of a run.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::arrays;
 use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary, RunSummary};
 use superstep_analysis::{Analysis, analyse_within, tables};
@@ -13,12 +13,11 @@ use superstep_trace::Capture;
 
 use crate::capture;
 use crate::results::RunFolder;
-use crate::suite::{AnalysisOptions, analysis_memory_bytes};
+use crate::suite::{AnalysisOptions, memory_limit};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Analyses a capture, adds the results to the benchmark's record, and writes its tables into `folder`, which also takes what exceeds
-/// the memory limit.
+/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which is also used for temporary files.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
@@ -27,7 +26,7 @@ pub(super) fn benchmark(
     record: &mut BenchmarkSummary,
 ) -> Result<(Analysis, Vec<Table>), Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
-    let limit = limit(folder, options);
+    let limit = memory_limit(options.analysis_memory, folder);
     let kept = Options {
         matching: options.matching,
         ..Options::everything()
@@ -58,17 +57,11 @@ pub(super) fn communication(
         transfers: true,
         ..Options::default()
     };
-    analyse_within(capture, kept, &limit(folder, options)).map_err(capture::failure)
+    let limit = memory_limit(options.analysis_memory, folder);
+    analyse_within(capture, kept, &limit).map_err(capture::failure)
 }
 
-fn limit(folder: &Path, options: &AnalysisOptions) -> MemoryLimit {
-    MemoryLimit {
-        bytes: analysis_memory_bytes(options.analysis_memory).unwrap_or(u64::MAX),
-        spill_into: folder.to_owned(),
-    }
-}
-
-/// Names allocations after the variables in the source lines that made them.
+/// Names allocations after the variables in the source lines that allocate them.
 fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
     for allocation in capture.allocations() {

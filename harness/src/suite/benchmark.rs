@@ -1,4 +1,4 @@
-//! One benchmark: three runs, then the verification and the analysis of what they left.
+//! Runs the three variants of one benchmark, then verifies and analyses the results.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
 use super::processes;
-use super::{SuiteRun, analyse, failed, golden_file, repeat};
+use super::{SuiteRun, analyse, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Order, Totals};
@@ -22,7 +22,7 @@ use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
-/// Repeated runs that show whether a program differs from itself.
+/// Number of repeated runs that show whether a program's results vary.
 pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
@@ -53,7 +53,7 @@ pub(super) fn run(
                 FailureKind::Interrupted => Status::Skipped,
                 _ => Status::Failed,
             };
-            record.failure = failed(case.benchmark, failure).failure;
+            record.failure = Some(failure);
         }
     }
     (record, attempt.device)
@@ -133,16 +133,14 @@ impl Attempt<'_> {
             let first = repeat::First {
                 native: &runs.native,
                 traced: &runs.traced,
-                digest: self.record.digest.clone().unwrap_or_default(),
-                same: self.comparable(&scan),
-                totals: &verify::steady_totals(&scan),
+                result: self.as_golden(&scan, &verify::steady_totals(&scan)),
             };
             let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
             self.add_checks(checks);
             repeat::medians(&mut self.record.seconds, &repeats);
             self.record.repeats = Some(repeats);
         }
-        if self.suite.options.verify_in_situ && filled.totals.launches > 0 {
+        if self.suite.session.verify_in_situ && filled.totals.launches > 0 {
             let check = self.verify_in_situ(&filled.analysis, &capture, runs, place)?;
             self.add_checks(check);
         }
@@ -150,7 +148,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Adds the likely reason to differing digests.
+    /// Adds the likely reason to failed comparisons of digests.
     fn explain_order(&mut self, order: Order) {
         let digests = ["golden", "repeats-agree"];
         let checks = self.record.verification.iter_mut();
@@ -215,7 +213,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// Fails or warns if the program launched no kernel and its manifest does not expect that.
+    /// Returns a failure or a warning if the program launched no kernel, unless its manifest expects that.
     fn launched(&self, run: &Run) -> Option<Check> {
         let summary = run.summary.as_ref().ok()?;
         let size = &self.suite.progress.summary.size;
@@ -223,7 +221,7 @@ impl Attempt<'_> {
         if expected.is_some_and(|expected| expected.launches == Some(0)) {
             return None;
         }
-        // Programs of the command line have no golden results.
+        // Programs without a manifest have no golden results.
         let is_benchmark = self.suite.options.golden.is_some();
         verify::launched(summary, is_benchmark)
     }
@@ -234,7 +232,7 @@ impl Attempt<'_> {
         run.ended_well(self.case)
     }
 
-    /// Properties that two runs have in common, as far as this run shows them.
+    /// Returns the properties that two runs must have in common, limited to those that this run shows.
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
@@ -244,7 +242,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Verifies and analyses a capture by itself; `equal` is its comparison with the counting run.
+    /// Verifies and analyses one capture; `equal` is its comparison with the counting run.
     pub(super) fn fill_from(
         &mut self,
         capture: &Capture,
@@ -253,9 +251,17 @@ impl Attempt<'_> {
     ) -> Result<Filled, Failure> {
         let bytes = capture.stored_bytes().map_err(capture::failure)?;
         self.record.capture_bytes = Some(bytes);
-        self.check_capture(capture, scan);
+        self.record.in_situ = scan.is_in_situ();
+        self.record.cta_blocks = capture.header.cta_blocks;
+        self.add_checks([verify::capture_complete(capture)]);
+        self.add_checks(verify::opaque_assembly(capture));
+        self.add_checks(verify::shared_memory(capture));
+        match self.record.in_situ {
+            true => self.add_checks(verify::check_sums(capture)),
+            false => self.add_checks(verify::checks(scan)),
+        }
         self.add_checks([equal]);
-        if let Some(selection) = verify::selection_of(capture) {
+        if let Some(selection) = &capture.header.selection {
             let (check, summary) =
                 verify::check_selection(capture, scan, selection).map_err(capture::failure)?;
             self.add_checks([check]);
@@ -278,18 +284,6 @@ impl Attempt<'_> {
             analysis,
             tables,
         })
-    }
-
-    fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
-        self.add_checks([verify::capture_complete(capture)]);
-        self.add_checks(verify::opaque_assembly(capture));
-        self.add_checks(verify::shared_memory(capture));
-        self.record.in_situ = scan.is_in_situ();
-        self.record.cta_blocks = capture.header.cta_blocks;
-        match self.record.in_situ {
-            true => self.add_checks(verify::check_sums(capture)),
-            false => self.add_checks(verify::checks(scan)),
-        }
     }
 
     pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {
@@ -320,14 +314,19 @@ impl Attempt<'_> {
         Ok(())
     }
 
+    fn as_golden(&self, scan: &CaptureScan, totals: &Totals) -> Golden {
+        let identity = &self.suite.identity;
+        let build = (identity.llvm.as_str(), identity.gpu_arch);
+        let same = self.comparable(scan);
+        Golden::new(scan, totals, build, &self.record.inputs, same)
+    }
+
     fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
         let (suite, name) = (self.suite, &self.case.benchmark.name);
         let Some(folder) = &suite.options.golden else {
             return Ok(());
         };
-        let build = (suite.identity.llvm.as_str(), suite.identity.gpu_arch);
-        let same = self.comparable(scan);
-        let now = Golden::new(scan, totals, build, &self.record.inputs, same);
+        let now = self.as_golden(scan, totals);
         let summary = &suite.progress.summary;
         let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
@@ -356,7 +355,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Time and resources of each kernel in both runs, by mangled name.
+/// Returns the time and resources of each kernel in both runs, by mangled name.
 fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
     let (Ok(native), Ok(traced)) = (&native.summary, &traced.summary) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! One run of one of a benchmark's variants.
+//! Runs one variant of a benchmark.
 
 use std::borrow::Cow;
 use std::fs;
@@ -23,7 +23,7 @@ use superstep_trace::{Process, Protocol};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Built as by nvcc, without fused multiplications.
+    /// Built by nvcc, without fused multiplications.
     Nvcc,
     /// Built by Clang without fused multiplications, to compare with nvcc's.
     Unfused,
@@ -53,9 +53,9 @@ impl Kind {
 pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
-    /// The runtime's summary; of several processes, the sum.
+    /// The runtime's summary, added up over processes.
     pub summary: Result<Summary, NoSummary>,
-    /// Processes that launched kernels, if several did.
+    /// Processes that launched kernels, if more than one did.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,
     pub inputs: Vec<InputUsed>,
@@ -88,21 +88,20 @@ impl Case<'_> {
         }
     }
 
-    /// Limit of wall time: the command line's, else the manifest's.
+    /// Returns the limit of wall time: the command line's, else the manifest's.
     pub fn time_limit(&self) -> Duration {
         let manifest = Duration::from_secs(self.benchmark.timeout_s);
         self.execution.timeout.unwrap_or(manifest)
     }
 
-    /// Limit of resident memory: the command line's, else the manifest's, else most of the machine's.
+    /// Returns the limit of resident memory: the command line's, else the manifest's, else most of the machine's.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
-        let asked = self.execution.memory_limit_bytes.or(manifest);
-        asked.or_else(default_memory_limit_bytes)
+        let configured = self.execution.memory_limit_bytes.or(manifest);
+        configured.or_else(default_memory_limit_bytes)
     }
 
-    /// Runs `program` in `folder/<kind>/work`, with its inputs there and its outputs beside it. An unsuccessful exit is not an error
-    /// here.
+    /// Runs `program` in `folder/<kind>/work`, with inputs there and outputs next to it. An unsuccessful exit is not an error here.
     pub fn execute(
         &self,
         kind: Kind,
@@ -154,7 +153,7 @@ impl Case<'_> {
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
         write_json(&place.join("outcome.json"), &record(&spec, &outcome))?;
-        // Inputs can be large and are known by their hashes.
+        // Inputs can be large, and their hashes are recorded.
         for input in &inputs {
             // A program may have removed its input itself.
             let _ = fs::remove_file(work.join(&input.name));
@@ -184,7 +183,7 @@ impl Run {
         self.outcome.wall.as_secs_f64()
     }
 
-    /// Kernel time in seconds, if the runtime measured it.
+    /// Returns the kernel time in seconds, if the runtime measured it.
     pub fn kernel_s(&self) -> Option<f64> {
         let summary = self.summary.as_ref().ok()?;
         Some(summary.kernel_ns as f64 / 1e9)
@@ -194,14 +193,14 @@ impl Run {
         self.failure(case).map_or(Ok(()), Err)
     }
 
-    /// Standard error without lines of the runtime.
+    /// Returns standard error without lines of the runtime.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
         let own = |line: &&str| !line.starts_with("superstep: ");
         text.lines().filter(own).collect::<Vec<_>>().join("\n")
     }
 
-    /// The failure of a program that did not end as the manifest expects.
+    /// Returns a failure if the program did not end as the manifest expects.
     pub fn failure(&self, case: &Case<'_>) -> Option<Failure> {
         let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {

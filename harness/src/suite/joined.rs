@@ -1,14 +1,14 @@
-//! A program of which several processes launched kernels: each is verified and analysed, and one result joins them.
+//! Joins the results of a program whose processes launch kernels: each process is verified and analysed separately.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
+    BenchmarkSummary, Check, CommunicationSummary, ProcessSummary, SelectionSummary, Status,
 };
 use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
-use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
+use superstep_trace::{Capture, LaunchDigest, SampleUnit};
 
 use super::benchmark::{Attempt, Runs};
 use super::execute::Run;
@@ -22,7 +22,10 @@ impl<'a> Attempt<'a> {
     pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
         let name = self.record.name.clone();
-        let one_only = match (options.running.repeat > 1, options.verify_in_situ) {
+        let one_only = match (
+            options.running.repeat > 1,
+            self.suite.session.verify_in_situ,
+        ) {
             (true, _) => Some("--repeat"),
             (_, true) => Some("--verify-in-situ"),
             _ => None,
@@ -70,7 +73,7 @@ impl<'a> Attempt<'a> {
             }
             None => same_number(runs),
         }]);
-        let mut whole = Whole::default();
+        let mut totals = Totals::default();
         let mut parts = Vec::new();
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
@@ -81,7 +84,7 @@ impl<'a> Attempt<'a> {
                 false => Status::Passed,
             };
             parts.push((process.process, filled.tables));
-            whole.add(&one.record, &filled.totals);
+            totals.add(&filled.totals);
             self.add_process(&one.record);
             let checks = one.record.verification.iter();
             let named = checks.map(|check| Check {
@@ -99,8 +102,7 @@ impl<'a> Attempt<'a> {
             let readable = names.find(|readable| *readable != kernel.name);
             kernel.name = readable.map_or_else(|| kernel.name.clone(), str::to_owned);
         }
-        self.fill_totals(&all, &whole.totals);
-        whole.fill(&mut self.record);
+        self.fill_totals(&all, &totals);
         self.compare_with_known(&all)
     }
 
@@ -127,7 +129,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Adds sizes and times of a process to the result of all.
+    /// Adds sizes, times, communication and selection of a process to the joint result.
     fn add_process(&mut self, one: &BenchmarkSummary) {
         let record = &mut self.record;
         record.in_situ |= one.in_situ;
@@ -135,9 +137,25 @@ impl<'a> Attempt<'a> {
         *record.capture_bytes.get_or_insert_default() += one.capture_bytes.unwrap_or(0);
         let analysis = one.seconds.analysis.unwrap_or(0.0);
         *record.seconds.analysis.get_or_insert_default() += analysis;
+        let (sum, more) = (record.communication, one.communication);
+        let (sum, more) = (sum.unwrap_or_default(), more.unwrap_or_default());
+        let mut between = sum.communicated_between();
+        between += more.communicated_between();
+        record.communication = Some(CommunicationSummary {
+            communicated_bytes_between: (!between.is_exact()).then_some(between),
+            ..CommunicationSummary::new(
+                sum.stored_bytes + more.stored_bytes,
+                sum.communicated_bytes + more.communicated_bytes,
+            )
+        });
+        match (&mut record.selection, &one.selection) {
+            (Some(sum), Some(more)) => add_selection(sum, more),
+            (None, Some(first)) => record.selection = Some(first.clone()),
+            (_, None) => {}
+        }
     }
 
-    /// Compares each process with one of the counting run: of equal rank, and among several, one with equal counts.
+    /// Compares each process with one of the counting run that has the same rank, and equal counts if there is one.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -180,7 +198,7 @@ fn numbers(runs: &Runs) -> String {
     )
 }
 
-/// Whether the untraced processes together launched as many kernels as the traced ones.
+/// Returns whether the untraced processes together launched each kernel as often as the traced ones.
 fn launches_agree(runs: &Runs) -> bool {
     let launches = |run: &Run| {
         let kernels = run.summary.as_ref().ok()?.kernels.iter();
@@ -194,59 +212,16 @@ fn launches_agree(runs: &Runs) -> bool {
     native.is_some() && native == launches(&runs.traced)
 }
 
-#[derive(Default)]
-struct Whole {
-    totals: Totals,
-    stored_bytes: u64,
-    communicated_bytes: u64,
-    between: Option<Bounds>,
-    selection: Option<SelectionSummary>,
-}
-
-impl Whole {
-    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals) {
-        self.totals.add(totals);
-        if let Some(communication) = &record.communication {
-            let between = communication.communicated_between();
-            let sum = self.between.unwrap_or(Bounds::exactly(0));
-            self.between = Some(Bounds {
-                least: sum.least + between.least,
-                most: sum.most + between.most,
-            });
-            self.stored_bytes += communication.stored_bytes;
-            self.communicated_bytes += communication.communicated_bytes;
-        }
-        match (&mut self.selection, &record.selection) {
-            (Some(sum), Some(more)) => {
-                add_part(&mut sum.launches, more.launches);
-                add_part(&mut sum.ctas, more.ctas);
-                // Each process has its own.
-                sum.estimates.clear();
-                if let Some(sample) = sum.selection.sample {
-                    let part = match sample.unit {
-                        SampleUnit::Launches => sum.launches,
-                        SampleUnit::Ctas => sum.ctas,
-                    };
-                    sum.scale_factor = part.scope as f64 / part.recorded as f64;
-                }
-            }
-            (None, Some(first)) => self.selection = Some(first.clone()),
-            (_, None) => {}
-        }
+fn add_selection(sum: &mut SelectionSummary, more: &SelectionSummary) {
+    sum.launches += more.launches;
+    sum.ctas += more.ctas;
+    // Only processes have estimates.
+    sum.estimates.clear();
+    if let Some(sample) = sum.selection.sample {
+        let part = match sample.unit {
+            SampleUnit::Launches => sum.launches,
+            SampleUnit::Ctas => sum.ctas,
+        };
+        sum.scale_factor = part.scope as f64 / part.recorded as f64;
     }
-
-    fn fill(self, record: &mut BenchmarkSummary) {
-        let mut communication =
-            CommunicationSummary::new(self.stored_bytes, self.communicated_bytes);
-        communication.communicated_bytes_between =
-            self.between.filter(|between| !between.is_exact());
-        record.communication = Some(communication);
-        record.selection = self.selection;
-    }
-}
-
-fn add_part(sum: &mut Part, more: Part) {
-    sum.program += more.program;
-    sum.scope += more.scope;
-    sum.recorded += more.recorded;
 }

@@ -1,8 +1,7 @@
-//! A whole suite: fetch and build everything, then run, verify and analyse one benchmark after the other.
+//! Runs a whole suite: fetches and builds everything, then runs, verifies and analyses one benchmark after another.
 //!
-//! Benchmarks are built in parallel and run one at a time, so that their times mean something. A benchmark that fails is
-//! recorded with the kind of its failure and the others go on; `run.json` is written after each, so that an interrupted
-//! run leaves what it had.
+//! Benchmarks are built in parallel but run one at a time, so that their times are meaningful. A failed benchmark is recorded and does not
+//! stop the others. `run.json` is written after each, so that an interrupted run keeps its results.
 
 mod analyse;
 mod benchmark;
@@ -23,8 +22,8 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, Run};
 pub use options::{
-    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, Target,
-    analysis_memory_bytes, arch_here,
+    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, arch_here,
+    choose_target, memory_limit,
 };
 pub use processes::NoSummary;
 
@@ -40,7 +39,7 @@ use superstep_trace::{Backend, Protocol};
 
 pub struct SuiteRun<'a> {
     pub session: &'a Session,
-    pub suite: &'a Suite,
+    pub fetched: &'a Fetched<'a>,
     pub options: &'a SuiteOptions,
     pub progress: Progress,
     identity: BuildIdentity,
@@ -51,7 +50,7 @@ impl<'a> SuiteRun<'a> {
     /// Starts a run of the programs in `fetched`, or resumes one.
     pub fn begin(
         session: &'a Session,
-        fetched: &Fetched<'a>,
+        fetched: &'a Fetched<'a>,
         options: &'a SuiteOptions,
     ) -> Result<Self, Failure> {
         if options.bless && session.build.protocol == Protocol::InSitu {
@@ -62,7 +61,7 @@ impl<'a> SuiteRun<'a> {
         }
         Ok(Self {
             session,
-            suite: fetched.suite,
+            fetched,
             options,
             progress: Progress::begin(fetched, options, &session.reporter)?,
             identity: session.identity()?,
@@ -70,12 +69,12 @@ impl<'a> SuiteRun<'a> {
         })
     }
 
-    /// Runs prepared benchmarks and writes their results. Benchmarks that fail are in the summary.
+    /// Runs prepared benchmarks and writes their results, including failures.
     pub fn run(mut self, prepared: &[Prepared<'_>]) -> Result<(RunSummary, RunFolder), Failure> {
         let reporter = &self.session.reporter;
         reporter.message(
             "run-started",
-            json!({ "suite": self.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
+            json!({ "suite": self.fetched.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
         );
         self.references = References::build(prepared, reporter)?;
         let mut stopped = false;
@@ -115,7 +114,7 @@ impl<'a> SuiteRun<'a> {
         Ok((summary, folder))
     }
 
-    /// The result of one benchmark: of an earlier process, or of a run now.
+    /// Returns the result of one benchmark, from the interrupted run or by running it.
     fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
         let benchmark = item.benchmark;
         if interrupt::requested() {
@@ -127,18 +126,12 @@ impl<'a> SuiteRun<'a> {
             Ok(executables) => executables,
             Err(failure) => return Ok(failed(benchmark, failure.clone())),
         };
-        let Some(size) = benchmark.sizes.get(&self.progress.summary.size) else {
-            let why = format!("it has no size `{}`", self.progress.summary.size);
-            return Ok(skipped(benchmark, Failure::new(FailureKind::Usage, why)));
+        let case = match self.fetched.case(item, &self.options.execution) {
+            Ok(case) => case,
+            Err(failure) => return Ok(skipped(benchmark, failure)),
         };
-        let case = Case {
-            suite: self.suite,
-            benchmark,
-            size,
-            execution: &self.options.execution,
-            sources: &item.sources,
-        };
-        let ran = progress::what_runs(&case, self.options, executables)?;
+        let (running, in_situ) = (&self.options.running, self.session.verify_in_situ);
+        let ran = progress::fingerprint(&case, running, in_situ, executables)?;
         if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
             return Ok(kept);
         }
@@ -173,7 +166,7 @@ impl<'a> SuiteRun<'a> {
     }
 }
 
-/// Whether another attempt may end differently. A wrong trace or output is not retried.
+/// Returns whether another attempt may end differently. A wrong trace or output is not retried.
 fn may_differ(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -181,8 +174,8 @@ fn may_differ(kind: FailureKind) -> bool {
     )
 }
 
-/// Folder of a suite's golden results: `golden/<suite>` beside a folder `suites` that contains it, as in the repository and in
-/// bundles; otherwise `golden` in the suite's folder.
+/// Returns the folder of a suite's golden results: `golden/<suite>` next to a folder `suites` that contains the suite, as in the repository
+/// and in bundles; otherwise `golden` in the suite's folder.
 pub fn golden_folder(suite: &Suite) -> PathBuf {
     let folder = suite.folder.canonicalize();
     let folder = folder.unwrap_or_else(|_| suite.folder.clone());
@@ -193,7 +186,7 @@ pub fn golden_folder(suite: &Suite) -> PathBuf {
     }
 }
 
-/// The golden file of a benchmark at a size: of this backend if there is one, else of both.
+/// Returns the golden file of a benchmark and size: that of this backend if there is one, else the common one.
 pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {

@@ -1,4 +1,4 @@
-//! Further runs of a benchmark: those that show whether it differs from itself, and the trace that a run in situ is compared with.
+//! Further runs of a benchmark: to see whether its results vary, and to trace it for comparison with a run in situ.
 
 use std::borrow::Cow;
 use std::fs;
@@ -16,11 +16,11 @@ use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// Remedy for a difference that repeated runs did not show.
+/// Hint for a difference that repeated runs did not show.
 const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 
 impl Run {
-    /// Counts of all processes of a counting run.
+    /// Returns the counts of all processes of a counting run.
     pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
         if self.processes.is_empty() {
             return self
@@ -40,7 +40,7 @@ impl Run {
 }
 
 impl Runs {
-    /// Whether launches of the counting run have the same numbers as those of the traced run.
+    /// Returns whether launches of the counting run have the same numbers as those of the traced run.
     pub(super) fn order(&self) -> Order {
         let runs = [&self.traced, &self.counted];
         match runs.iter().all(|run| run.processes.is_empty()) {
@@ -51,7 +51,7 @@ impl Runs {
 }
 
 impl Attempt<'_> {
-    /// Compares other runs with the untraced one. If they differ, more untraced runs show whether the program varies.
+    /// Compares other runs with the untraced one. If they differ, more untraced runs show whether the output varies.
     pub(super) fn outputs_equal(
         &self,
         native: &Run,
@@ -102,7 +102,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Traces the program once more and compares the sums with that trace, which is not kept.
+    /// Traces the program again and compares the sums with that trace, which is not kept.
     pub(super) fn verify_in_situ(
         &self,
         added_up: &Analysis,

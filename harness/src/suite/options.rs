@@ -1,11 +1,11 @@
-//! How a suite is to be run.
+//! Options for running a suite.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use superstep_abi::Config;
-use superstep_analysis::communication::Matching;
+use superstep_analysis::communication::{Matching, MemoryLimit};
 use superstep_analysis::metrics::{CtaWindow, Settings};
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
@@ -24,7 +24,7 @@ pub struct ProgramChoice {
     pub selection: Selection,
 }
 
-/// Benchmarks that the backend does not support, each with the one that does.
+/// Benchmarks that the backend does not support, each with the backend that does.
 pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
 
 impl ProgramChoice {
@@ -35,7 +35,7 @@ impl ProgramChoice {
         })
     }
 
-    /// The chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
+    /// Returns the chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
@@ -104,7 +104,6 @@ impl Execution {
     }
 }
 
-/// How captures are analysed.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
@@ -112,7 +111,7 @@ pub struct AnalysisOptions {
     /// quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     pub analysis_memory: Option<ByteSize>,
-    /// What makes a read communication.
+    /// Condition for a read to be communication.
     #[arg(long = "match", value_name = "WHAT", default_value = "bytes", value_parser = matching())]
     pub matching: Matching,
     /// Remove each capture after it is verified and analysed.
@@ -122,7 +121,6 @@ pub struct AnalysisOptions {
     pub metrics: MetricArgs,
 }
 
-/// Choices about the metrics; each has a default.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
@@ -154,11 +152,8 @@ pub struct SuiteOptions {
     /// Folder of golden results; `None`: no comparison.
     pub golden: Option<PathBuf>,
     pub bless: bool,
-    /// Compare sums with those of a trace.
-    pub verify_in_situ: bool,
 }
 
-/// Continuing, repeating, retrying, and the report for CI.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
@@ -188,8 +183,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns; `@NAME`
-    /// selects the members of a group.
+    /// Selects names that match one of `only` (all if it is empty) and none of `exclude`. Each text is a comma-separated list of patterns;
+    /// `@NAME` selects the members of a group.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
             only: patterns(only)?,
@@ -223,33 +218,22 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Backend and architectures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    pub backend: Backend,
-    pub gpu_archs: Vec<u32>,
+/// Returns `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the GPU's own.
+/// Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
+pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u32>) {
+    let found = match backend {
+        Some(Backend::Cpu) => None,
+        _ => arch_here(),
+    };
+    let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
+    let archs = match archs {
+        [] => default_archs(found),
+        chosen => chosen.to_vec(),
+    };
+    (backend.unwrap_or(present), archs)
 }
 
-impl Target {
-    /// `backend`, else CUDA if there is a GPU and the CPU otherwise; `archs`, else sm_90 and the GPU's own. Device IR is compiled for
-    /// the lowest, so that a newer GPU runs the same code as the CPU backend.
-    pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
-        let found = match backend {
-            Some(Backend::Cpu) => None,
-            _ => arch_here(),
-        };
-        let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
-        Self {
-            backend: backend.unwrap_or(present),
-            gpu_archs: match archs {
-                [] => default_archs(found),
-                asked => asked.to_vec(),
-            },
-        }
-    }
-}
-
-/// The architecture of the first GPU, 90 for sm_90.
+/// Returns the architecture of the first GPU, 90 for sm_90.
 pub fn arch_here() -> Option<u32> {
     let (major, minor) = gpu::detect().devices.first()?.compute_capability;
     Some(major * 10 + minor)
@@ -263,16 +247,17 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Nine tenths of this machine's memory.
+/// Returns nine tenths of this machine's memory.
 pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// Memory of the analysis; by default a quarter of the machine's.
-pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
-    match asked {
-        Some(size) => Some(size.bytes),
-        None => Some(machine_bytes()? / 4),
+/// Returns the memory limit of the analysis, by default a quarter of the machine's memory.
+pub fn memory_limit(configured: Option<ByteSize>, spill_into: &Path) -> MemoryLimit {
+    let default = || machine_bytes().map_or(u64::MAX, |bytes| bytes / 4);
+    MemoryLimit {
+        bytes: configured.map_or_else(default, |size| size.bytes),
+        spill_into: spill_into.to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files that the processes of a run left. Processes without kernel launches do not count: shells, launchers, parents that only fork.
+//! Collects the files of a run's processes. Processes without kernel launches are ignored: shells, launchers, parents that only fork.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,12 +23,12 @@ pub struct ProcessRun {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0} left no summary, it did not end by itself")]
+#[error("{0} left no summary because it did not end by itself")]
 pub struct NoSummary(String);
 
-pub struct Left {
+pub struct Collected {
     pub summary: Result<Summary, NoSummary>,
-    /// In the order of ranks; empty if at most one process launched kernels.
+    /// Processes that launched kernels, in the order of ranks; empty if at most one did.
     pub processes: Vec<ProcessRun>,
     /// Processes that launched kernels and ended without exit handlers.
     pub early: Vec<EarlyEnd>,
@@ -38,32 +38,32 @@ pub struct Left {
 #[derive(Debug, Clone, Copy)]
 pub struct EarlyEnd {
     pub process: Process,
-    /// All its launches had ended.
+    /// True if all its launches had ended.
     pub is_whole: bool,
 }
 
-/// Folder of the processes' journals, and of their summaries where several launched kernels.
+/// Returns the folder of the processes' journals, or of their summaries if more than one launched kernels.
 pub fn summaries(place: &Path) -> PathBuf {
     place.join("summaries")
 }
 
 #[derive(Default)]
-struct Found {
+struct ProcessFiles {
     summary: Option<Summary>,
     capture: Option<PathBuf>,
     early: Option<EarlyEnd>,
 }
 
 /// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. The files of a single process become
-/// `summary.json` and `capture` itself. `is_over`: the program was not stopped, and its files are complete.
+/// `summary.json` and `capture` itself. `is_over` means that the program was not stopped and its files are complete.
 pub fn collect(
     place: &Path,
     capture: Option<&Path>,
     backend: Backend,
     is_over: bool,
-) -> Result<Left, Failure> {
+) -> Result<Collected, Failure> {
     let folder = summaries(place);
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut found: BTreeMap<String, ProcessFiles> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -82,7 +82,7 @@ pub fn collect(
     }
     let early = found.values().filter_map(|found| found.early).collect();
     let mut kept: Vec<ProcessRun> = Vec::new();
-    let mut idle: Vec<Found> = Vec::new();
+    let mut idle: Vec<ProcessFiles> = Vec::new();
     for (name, found) in found {
         match process(&name, &found) {
             Some(process) => kept.push(process),
@@ -102,7 +102,7 @@ pub fn collect(
                 write(summary, folder.join(format!("{}.json", one.process)))?;
             }
         }
-        return Ok(Left {
+        return Ok(Collected {
             summary: added_up(&kept),
             processes: kept,
             early,
@@ -111,10 +111,10 @@ pub fn collect(
     // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
     let (only, is_idle) = match kept.pop() {
         Some(only) => {
-            let found = Found {
+            let found = ProcessFiles {
                 summary: only.summary.ok(),
                 capture: only.capture,
-                ..Found::default()
+                ..ProcessFiles::default()
             };
             (found, false)
         }
@@ -143,15 +143,15 @@ pub fn collect(
         };
         ended.map_err(crate::capture::failure)?;
     }
-    Ok(Left {
+    Ok(Collected {
         summary,
         processes: Vec::new(),
         early,
     })
 }
 
-/// Whether the process ended early, after it had launched a kernel; ends its capture then.
-fn early_end(found: &Found) -> Option<EarlyEnd> {
+/// If the process ended early after launching a kernel, ends its capture.
+fn early_end(found: &ProcessFiles) -> Option<EarlyEnd> {
     let summary = found.summary.as_ref().filter(|summary| !summary.ended)?;
     let is_whole = match &found.capture {
         None => (summary.launches > 0).then_some(true),
@@ -175,7 +175,7 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // A capture that is not ended fails to verify.
+    // A capture without an end fails to verify.
     let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }
@@ -203,10 +203,10 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
 }
 
-/// A process that launched kernels or failed.
-fn process(name: &str, found: &Found) -> Option<ProcessRun> {
+/// Returns the process if it launched kernels or failed.
+fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
     let Some(summary) = &found.summary else {
-        // Its capture says how far it came.
+        // Its capture shows whether it launched kernels.
         let path = found.capture.as_ref()?;
         let capture = Capture::open(path).ok()?;
         capture.launches().next()?;
@@ -227,7 +227,7 @@ fn process(name: &str, found: &Found) -> Option<ProcessRun> {
     })
 }
 
-fn remove(found: &Found) -> Result<(), Failure> {
+fn remove(found: &ProcessFiles) -> Result<(), Failure> {
     if let Some(path) = &found.capture {
         fs::remove_dir_all(path).map_err(Failure::io("remove", path))?;
     }
@@ -261,7 +261,6 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-/// The sum over all processes.
 fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {

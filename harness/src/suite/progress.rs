@@ -1,14 +1,14 @@
-//! How far a run is: where it begins, what an interrupted one already has, and what is written after each benchmark.
+//! Progress of a run: starts or resumes it, and writes `run.json` after each benchmark.
 //!
-//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Anything in the
-//! folder of a benchmark that `run.json` does not list is half done and is removed before the benchmark runs again.
+//! `run.json` contains everything that is needed to resume a run, and is replaced atomically. The folder of a benchmark that it does not
+//! list is incomplete and is removed before the benchmark runs again.
 
 use std::fs;
 use std::io;
 
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, SCHEMA_VERSION, Status};
 
-use super::{Case, SuiteOptions, now};
+use super::{Case, Running, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
 use superstep_build::bail;
@@ -23,7 +23,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts or resumes a run.
     pub fn begin(
         fetched: &Fetched<'_>,
         options: &SuiteOptions,
@@ -48,13 +47,13 @@ impl Progress {
         let latest = options.out.join(suite).join("latest");
         let earlier = match &options.running.resume {
             None => None,
-            Some(Some(folder)) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
+            Some(Some(folder)) => Some(Self::resume(RunFolder::open(folder), &fresh)?),
             Some(None) if !latest.join("run.json").is_file() => None,
             Some(None) => {
                 let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
                 let newest = folder.read_summary()?;
                 let is_open = !newest.complete && !newest.planned.is_empty();
-                is_open.then(|| Self::take_up(folder, &fresh)).transpose()?
+                is_open.then(|| Self::resume(folder, &fresh)).transpose()?
             }
         };
         if let Some(progress) = earlier {
@@ -79,7 +78,7 @@ impl Progress {
     }
 
     /// Resumes the run in `folder`, which must have been started with the same options.
-    fn take_up(folder: RunFolder, now_asked: &RunSummary) -> Result<Self, Failure> {
+    fn resume(folder: RunFolder, current: &RunSummary) -> Result<Self, Failure> {
         let folder = folder.lock()?;
         let mut summary = folder.read_summary()?;
         let usage = |why: String| {
@@ -93,14 +92,14 @@ impl Progress {
             return usage("it is complete".to_owned());
         }
         for (what, then, asked) in [
-            ("suite", &summary.suite, &now_asked.suite),
-            ("size", &summary.size, &now_asked.size),
+            ("suite", &summary.suite, &current.suite),
+            ("size", &summary.size, &current.size),
             (
                 "backend",
                 &summary.backend.to_string(),
-                &now_asked.backend.to_string(),
+                &current.backend.to_string(),
             ),
-            ("version", &summary.tool, &now_asked.tool),
+            ("version", &summary.tool, &current.tool),
         ] {
             if then != asked {
                 return usage(format!(
@@ -108,18 +107,18 @@ impl Progress {
                 ));
             }
         }
-        if summary.matching != now_asked.matching {
+        if summary.matching != current.matching {
             return usage("it used another --match".to_owned());
         }
-        if summary.planned != now_asked.planned {
+        if summary.planned != current.planned {
             return usage(format!(
                 "it was started for {}, this command selects {}",
                 summary.planned.join(", "),
-                now_asked.planned.join(", ")
+                current.planned.join(", ")
             ));
         }
         let mut kept = std::mem::take(&mut summary.benchmarks);
-        kept.retain(stands);
+        kept.retain(is_final);
         summary.resumed.push(now());
         let progress = Self {
             folder,
@@ -131,7 +130,7 @@ impl Progress {
         Ok(progress)
     }
 
-    /// The result of an earlier process, if the same program would run now.
+    /// Takes the result from the interrupted run if the same program would run now.
     pub(super) fn take_kept(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
         let mut kept = self.kept.iter();
         let position = kept.position(|benchmark| benchmark.name == name)?;
@@ -186,9 +185,8 @@ impl Progress {
     }
 }
 
-/// Whether another attempt would have the same result: the benchmark passed, or the program is at fault, not the machine, the
-/// network or the user.
-fn stands(benchmark: &BenchmarkSummary) -> bool {
+/// Returns whether another attempt would have the same result, unlike after failures of the machine, the network or the user.
+fn is_final(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
         FailureKind::Run,
         FailureKind::Memory,
@@ -205,14 +203,11 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
     }
 }
 
-/// SHA-256 of everything that determines the result of `case`.
-pub(super) fn what_runs(
+/// Returns the SHA-256 of everything that determines the result of `case`.
+pub(super) fn fingerprint(
     case: &Case<'_>,
-    SuiteOptions {
-        running,
-        verify_in_situ,
-        ..
-    }: &SuiteOptions,
+    running: &Running,
+    verify_in_situ: bool,
     executables: &Executables,
 ) -> Result<String, Failure> {
     let mut text = String::new();
@@ -235,7 +230,7 @@ pub(super) fn what_runs(
         case.execution.config.to_env(),
         running.repeat,
     ));
-    if *verify_in_situ {
+    if verify_in_situ {
         text.push_str("verify-in-situ\n");
     }
     if running.require_golden {

@@ -1,4 +1,4 @@
-//! The untraced program beside the same program as nvcc builds it.
+//! Compares the untraced program with nvcc's build of the same program.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use superstep_analysis::run_summary::Check;
 use superstep_build::compile::{Executables, Recipe, Reference, find_nvcc};
-use superstep_build::failure::Failure;
+use superstep_build::failure::{Failure, FailureKind};
 use tempfile::TempDir;
 
 use super::benchmark::MORE_RUNS;
@@ -16,16 +16,12 @@ use crate::session::Prepared;
 use crate::verify::{self, OutputVariation};
 
 const NO_NVCC: &str =
-    "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME";
-
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-struct NotBuilt(String);
+    "there is no nvcc on this machine; add the one of a CUDA toolkit to PATH, or set CUDA_HOME";
 
 /// Executables built by nvcc, by program.
 #[derive(Debug, Default)]
 pub struct References {
-    built: BTreeMap<String, Result<PathBuf, NotBuilt>>,
+    built: BTreeMap<String, Result<PathBuf, Failure>>,
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     folder: Option<TempDir>,
 }
@@ -43,8 +39,8 @@ impl References {
             return Ok(Self::default());
         }
         let Some(nvcc) = find_nvcc() else {
-            let missing =
-                |(name, _): (&String, _)| (name.clone(), Err(NotBuilt(NO_NVCC.to_owned())));
+            let missing = Failure::new(FailureKind::Tool, NO_NVCC);
+            let missing = |(name, _): (&String, _)| (name.clone(), Err(missing.clone()));
             return Ok(Self {
                 built: recipes.into_iter().map(missing).collect(),
                 folder: None,
@@ -53,11 +49,9 @@ impl References {
         let _step = reporter.step("building with nvcc", None);
         let folder = TempDir::new().map_err(|error| Failure::internal("make a folder", error))?;
         let built = recipes.into_par_iter().map(|(name, recipe)| {
-            let built = Recipe::build(recipe, &nvcc, &folder.path().join(name));
-            (
-                name.clone(),
-                built.map_err(|error| NotBuilt(error.to_string())),
-            )
+            let built = Recipe::build(recipe, &nvcc, &folder.path().join(name))
+                .map_err(|error| Failure::new(FailureKind::Build, error.to_string()));
+            (name.clone(), built)
         });
         Ok(Self {
             built: built.collect(),
@@ -65,7 +59,7 @@ impl References {
         })
     }
 
-    /// Compares a program with nvcc's build. If they differ, both run again, which shows outputs that vary.
+    /// Compares a program with nvcc's build. If they differ, both run again to find outputs that vary.
     pub fn compare(
         &self,
         case: &Case<'_>,
@@ -79,7 +73,7 @@ impl References {
         };
         let nvcc = match self.built.get(&case.benchmark.name) {
             Some(Ok(program)) => program,
-            Some(Err(NotBuilt(why))) => return Ok(Some(verify::no_reference(why))),
+            Some(Err(failure)) => return Ok(Some(verify::no_reference(&failure.message))),
             None => return Ok(None),
         };
         let checks = case.output_checks();

@@ -1,22 +1,20 @@
-//! Repeated runs of a benchmark, for times with their variation. The traces must be the same each time.
+//! Repeats the runs of a benchmark to measure the variation of times. The traces must be equal each time.
 
 use std::fs;
 
-use superstep_analysis::run_summary::{Check, Repeats, Reproducibility, Seconds, Spread};
+use superstep_analysis::run_summary::{Check, Repeats, Seconds, Spread};
 
 use super::SuiteRun;
 use super::execute::{Case, Kind, Run};
 use crate::capture;
-use crate::verify::{self, Totals};
+use crate::verify::{self, Golden};
 use superstep_build::compile::Executables;
 use superstep_build::failure::Failure;
 
 pub(super) struct First<'a> {
     pub native: &'a Run,
     pub traced: &'a Run,
-    pub digest: String,
-    pub same: Reproducibility,
-    pub totals: &'a Totals,
+    pub result: Golden,
 }
 
 #[derive(Default)]
@@ -69,7 +67,8 @@ pub(super) fn run(
         let capture = capture::open(&capture_folder)?;
         let scan = verify::scan(&capture).map_err(capture::failure)?;
         let totals = verify::steady_totals(&scan);
-        let found = disagreement(first.same, first, &scan.digest.to_string(), &totals);
+        let result = Golden::new(&scan, &totals, ("", 0), &[], first.result.same);
+        let found = first.result.difference(&result, &scan);
         difference = difference.or(found.map(|what| format!("run {number}: {what}")));
         fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
     }
@@ -85,38 +84,6 @@ pub(super) fn run(
         traced_kernel: Spread::of(&traced.kernel),
     };
     Ok((checks, repeats))
-}
-
-/// The difference of another run from the first one, in properties that all runs have in common.
-fn disagreement(
-    same: Reproducibility,
-    first: &First<'_>,
-    digest: &str,
-    totals: &Totals,
-) -> Option<String> {
-    if same == Reproducibility::CountsEachLaunch {
-        let (then, now) = (&first.totals.kernels, &totals.kernels);
-        let agree = then.len() == now.len()
-            && (then.iter().zip(now)).all(|(a, b)| verify::same_each_launch(a, b));
-        return (!agree).then(|| format!("{now:?}, the first run had {then:?}"));
-    }
-    let pairs = [
-        ("launches", first.totals.launches, totals.launches),
-        ("CTAs", first.totals.ctas, totals.ctas),
-    ];
-    for (what, then, now) in pairs {
-        if then != now {
-            return Some(format!("{now} {what}, the first run had {then}"));
-        }
-    }
-    if same >= Reproducibility::Counts && first.totals.threads != totals.threads {
-        return Some(format!(
-            "{:?}, the first run had {:?}",
-            totals.threads, first.totals.threads
-        ));
-    }
-    (same == Reproducibility::Digests && first.digest != digest)
-        .then(|| format!("digest {digest}, the first run had {}", first.digest))
 }
 
 pub(super) fn medians(seconds: &mut Seconds, repeats: &Repeats) {

@@ -6,7 +6,7 @@ use std::fmt;
 use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
-use super::{failed, passed, warned};
+use super::{Difference, failed, passed, warned};
 use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
 use superstep_build::run::{LaunchCounts, Summary};
 
@@ -14,12 +14,12 @@ const NAME: &str = "counts-equal";
 pub(super) const WITHOUT_WAITS: &str =
     "operations that execute as often as threads wait for each other are left out";
 
-/// Whether a launch has the same number in the same stream in each run.
+/// The order in which different runs number streams and launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
     Fixed,
-    /// Number of host threads that launch kernels; streams and launches are numbered in varying order.
+    /// Host threads, of this number, launch kernels in varying order.
     Threads(u32),
     /// Processes share the launches differently in each run.
     Processes,
@@ -53,7 +53,7 @@ pub struct CountVariation {
     order: Order,
     /// Mangled names of kernels whose counts vary.
     pub(super) kernels: BTreeSet<String>,
-    /// The launches vary.
+    /// True if the launches vary.
     pub(super) launches: bool,
 }
 
@@ -101,8 +101,9 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, without what varies. `same` is what both runs must have in common:
-    /// with [`Reproducibility::CountsEachLaunch`] launches of only one run are left out, with [`Reproducibility::Launches`] all counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, except for what varies. `same` is what both runs must have in
+    /// common: with [`Reproducibility::CountsEachLaunch`] launches of only one run are left out, with [`Reproducibility::Launches`] all
+    /// counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -168,11 +169,7 @@ impl CountVariation {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Difference(String);
-
-/// Executions of each site, or in situ of each kind of access.
+/// Number of executions of each site, or in situ of each kind of access.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -238,7 +235,7 @@ impl Comparison<'_> {
                 (true, None) => {
                     let site = SiteId(number);
                     return Err(Difference(format!(
-                        "{site} was counted, and is in no module's table"
+                        "{site} was counted, but is in no module's table"
                     )));
                 }
             };
@@ -247,7 +244,7 @@ impl Comparison<'_> {
         Ok(counts)
     }
 
-    /// In situ: kinds of accesses that threads of a kernel repeat while they wait.
+    /// Returns the kinds of accesses that threads of a kernel repeat while they wait, in situ.
     fn waiting_kinds(&self, kernel: &str) -> BTreeSet<u32> {
         let sites = self.scan.sites;
         let may_be_there =
@@ -350,7 +347,8 @@ impl Comparison<'_> {
 
 const KINDS: [&str; 3] = ["loads", "stores", "atomics"];
 
-fn kind_of(op: Op) -> u32 {
+/// Returns the index of an operation in [`KINDS`].
+pub fn kind_of(op: Op) -> u32 {
     match op {
         Op::Load => 0,
         Op::Store => 1,

@@ -1,4 +1,4 @@
-//! The comparison with the counting run: what decides, and what is left out.
+//! Tests of the comparison with the counting run.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn counts_equal(
 }
 
 #[test]
-fn the_counting_run_decides() {
+fn counts_that_differ_from_the_counting_run_fail() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let scan = scan(&capture).unwrap();
@@ -47,7 +47,7 @@ fn the_counting_run_decides() {
 }
 
 #[test]
-fn what_differs_between_counting_runs_is_not_compared_and_all_else_is() {
+fn only_differences_between_counting_runs_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let scan = scan(&capture).unwrap();
@@ -87,7 +87,7 @@ fn what_differs_between_counting_runs_is_not_compared_and_all_else_is() {
 }
 
 #[test]
-fn operations_that_wait_are_not_compared_and_all_others_are() {
+fn only_operations_that_wait_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let site = |local, waits| Site {
         waits,
@@ -119,7 +119,7 @@ fn operations_that_wait_are_not_compared_and_all_others_are() {
     );
     assert!(check.detail.contains(WITHOUT_WAITS), "{check:?}");
     assert!(!counts_equal(&scan, Some(&[counted(3, 31)]), Reproducibility::Digests).ok);
-    // The trace holds all of them, and what runs are compared by leaves them out.
+    // The trace contains all of them; totals and digests for comparisons leave them out.
     let loads = |totals: super::Totals| totals.threads.loads;
     assert_eq!(loads(super::totals(&scan)), 35);
     assert_eq!(loads(super::steady_totals(&scan)), 32);
@@ -147,7 +147,7 @@ fn launches_of_several_threads_are_compared_in_any_order() {
     let site = testing::site(0, Op::Load);
     let module = testing::module("toy.cu", vec![site], &[("k", "kernel"), ("m", "other")]);
     let mut capture = CaptureBuilder::new(folder.path(), &module);
-    // Two streams, the first lane of the first launch, then two, and so on.
+    // Two streams. The first launch loads in one lane, the second in two, and so on.
     for (stream, kernel, lanes) in [(1, "k", 1), (2, "k", 2), (1, "m", 3), (2, "m", 4)] {
         let launch = superstep_trace::Launch {
             stream: StreamId(stream),

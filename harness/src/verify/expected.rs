@@ -1,4 +1,4 @@
-//! The counts that a manifest knows beforehand.
+//! Compares counts with those that a manifest expects.
 
 use superstep_analysis::run_summary::Check;
 
@@ -12,7 +12,7 @@ const NAME: &str = "expected-counts";
 /// Compares a run's totals with the manifest; `None` without expectations for this size.
 pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan) -> Option<Check> {
     let threads = &totals.threads;
-    // Sums of a run in situ include waits, of which there may be any number.
+    // Sums of a run in situ include waits, whose number varies.
     let holds_waits = scan.is_in_situ() && scan.has_waits();
     let steady = |count: Option<u64>| count.filter(|_| !holds_waits);
     let known = [

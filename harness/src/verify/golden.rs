@@ -1,4 +1,4 @@
-//! Golden results: what a run is known to do, kept in `golden/<suite>/<benchmark>.<size>.json` and replaced with `--bless`.
+//! Golden results: accepted results in `golden/<suite>/<benchmark>.<size>.json`, replaced with `--bless`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub struct Golden {
     pub llvm: String,
     /// 90 for sm_90.
     pub gpu_arch: u32,
-    /// Hashes by name. Digests are only compared for equal inputs.
+    /// Names and hashes. Digests are only compared for equal inputs.
     pub inputs: Vec<(String, String)>,
     /// Digests are compared only if all accesses are reproducible.
     pub same: Reproducibility,
@@ -41,7 +41,7 @@ pub struct Golden {
     pub running_digests: BTreeMap<u64, String>,
 }
 
-/// Whether the digest over the first `launches` is kept: each up to 32, then 16 per doubling.
+/// Returns whether the digest over the first `launches` is kept: each up to 32, then 16 per doubling.
 fn is_kept(launches: u64) -> bool {
     launches.is_multiple_of((launches.next_power_of_two() / 32).max(1))
 }
@@ -105,7 +105,6 @@ impl Golden {
         write_json(path, self)
     }
 
-    /// The first input that differs.
     fn other_input(&self, now: &Golden) -> Option<String> {
         if self.inputs == now.inputs {
             return None;
@@ -122,7 +121,7 @@ impl Golden {
     }
 
     /// Describes the first difference in properties that both have. `scan` is the source of `now`.
-    fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
+    pub fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
         if same >= Reproducibility::Launches
             && (self.launches, self.ctas) != (now.launches, now.ctas)
@@ -155,7 +154,7 @@ impl Golden {
         (!differences.is_empty()).then(|| differences.join("; "))
     }
 
-    /// Range of launches that contains the first one that differs, in the order of the host's calls.
+    /// Returns a range of launches that contains the first one that differs, in the order of the host's calls.
     fn first_difference(&self, now: &Golden) -> Range<u64> {
         let mut equal = 0;
         for (&launches, digest) in &self.running_digests {
@@ -187,8 +186,8 @@ fn place_of(range: Range<u64>, scan: &CaptureScan) -> String {
     )
 }
 
-/// Compares a result with the golden one. The check has not passed without a golden result, or with one of other inputs or another
-/// LLVM. For another architecture it passes if the two agree: digests do not depend on it.
+/// Compares a result with the golden one. The check does not pass if there is no golden result, or if its inputs or its LLVM are different.
+/// With a different architecture, it passes if the two agree, since digests do not depend on it.
 pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &CaptureScan) -> Check {
     let Some(golden) = golden else {
         let detail = "there is no golden result; accept this one with --bless";
@@ -235,7 +234,7 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
     failed(NAME, detail)
 }
 
-/// The check of a partial capture.
+/// Returns the check of a partial capture.
 pub fn golden_is_whole() -> Check {
     let detail = "golden results are those of whole programs";
     not_compared(NAME, NotCompared::PartialCapture, detail)

@@ -1,4 +1,4 @@
-//! Runs in situ: whether their sums are possible at all, and whether they are those of a trace.
+//! Checks whether the sums of runs in situ are consistent, and whether they agree with a trace.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub fn check_sums(capture: &Capture) -> [Check; 2] {
         Some(why) => failed(CONSISTENT, why),
         None => passed(CONSISTENT, format!("{} launches", launches.len())),
     };
-    let left_out = "accesses were added up while kernels ran; what looks at each of them needs a trace and was not checked: inside-grid, \
+    let left_out = "accesses were added up while kernels ran; checks of single accesses need a trace and were left out: inside-grid, \
          inside-allocations, known-sites, the counts of each site, digests";
     [consistent, passed("in-situ", left_out)]
 }
@@ -55,7 +55,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
     let all = sums.loads.bytes + sums.atomics.bytes;
     if classes != all {
         return Some(format!(
-            "{all} bytes loaded, but {classes} bytes by who wrote them"
+            "{all} bytes loaded, but {classes} bytes by their writers"
         ));
     }
     if sums.racing_bytes > sums.several_writers_bytes {
@@ -75,7 +75,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
             || u64::from(part.receiver_cta) >= record.launch.ctas()
     })?;
     Some(format!(
-        "CTA {} received from CTA {} of launch {}, and a grid has no such CTA",
+        "CTA {} received from CTA {} of launch {}, but a grid has no such CTA",
         stray.receiver_cta, stray.source_cta, stray.source_launch
     ))
 }
@@ -131,7 +131,7 @@ pub fn in_situ_equal(
     }
 }
 
-/// Volumes of a launch; lower bounds in situ.
+/// Returns the volumes of a launch; lower bounds in situ.
 pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     let columns = EXACT.iter().chain(&QUANTITIES).map(|(_, column)| column);
     let number = number as usize;
@@ -145,8 +145,7 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// Compares runs of a varying program: the volumes of each kernel should be between those of two traces. Two traces do not show all
-/// possible volumes, so one outside is a warning.
+/// Compares a run of a varying program with two traces. These do not show all possible volumes, so others only cause a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
     traces: [&Analysis; 2],
@@ -188,8 +187,9 @@ pub fn in_situ_between(
         }
     }
     let inside = all - outside;
-    let mut detail =
-        format!("runs differ; {inside} of {all} volumes of kernels lie between two traces");
+    let mut detail = format!(
+        "runs differ; {inside} of {all} volumes of kernels are between those of two traces"
+    );
     if order != Order::Fixed {
         detail.push_str(&format!("; {order}"));
     }
@@ -250,7 +250,7 @@ impl Comparison<'_> {
         })
     }
 
-    /// Whether no CTA of the launch can have read a word at two widths.
+    /// Returns whether no CTA of the launch can have read a word at two widths.
     fn has_exact_counts(&self, launch: u32) -> bool {
         self.traced_launch(launch).counts.widths.are_one()
     }
@@ -259,10 +259,10 @@ impl Comparison<'_> {
         launch_name(self.sites, &self.traced_launch(number).launch)
     }
 
-    /// The first difference between transfers of launches, then of CTAs.
+    /// Returns the first difference between transfers of launches, then of CTAs.
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
-        // Launch numbers are those in situ.
+        // Launches have the numbers of the run in situ.
         let ours_of = |(source, receiver): (u32, u32)| {
             [source, receiver].map(|number| self.pairing.in_situ[number as usize])
         };
@@ -293,7 +293,7 @@ impl Comparison<'_> {
             })?;
             Ok(all)
         };
-        // Those in situ are by block already.
+        // In situ, transfers are already between blocks.
         let ours = transfers(ours, CtaBlocks::default())?;
         let theirs = transfers(theirs, self.bounds.cta_blocks)?;
         let theirs = theirs.into_iter().map(renumbered).collect();

@@ -1,4 +1,4 @@
-//! Sums of runs in situ: each check on them must be able to fail.
+//! Tests of the checks of runs in situ: each of them must be able to fail.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn module() -> ModuleTable {
     testing::module("toy.cu", sites, &[("w", "write"), ("r", "read")])
 }
 
-/// Two CTAs store a word for each lane; in the next launch CTA 0 loads those of CTA 1.
+/// Writes a trace: two CTAs store a word per lane, and in the next launch CTA 0 loads those of CTA 1.
 fn traced(folder: &Path) -> Capture {
     let mut capture = CaptureBuilder::new(folder, &module());
     let words = |cta: u32| testing::words(0x1000 + 128 * u64::from(cta));
@@ -30,7 +30,7 @@ fn traced(folder: &Path) -> Capture {
     capture.finish()
 }
 
-/// What the launches above add up to.
+/// The sums of the launches above.
 struct Sums {
     write: LaunchSums,
     read: LaunchSums,
@@ -124,14 +124,14 @@ fn failing(change: impl FnOnce(&mut Sums), what: &[&str]) {
 }
 
 #[test]
-fn the_sums_of_the_trace_are_equal_to_it() {
+fn correct_sums_equal_the_trace() {
     let check = compared(|_| ());
     assert!(check.ok && !check.warning, "{check:?}");
     assert_eq!(check.detail, "2 launches, 1 transfers");
 }
 
 #[test]
-fn the_traces_transfers_are_added_up_by_block() {
+fn transfers_of_the_trace_are_added_up_by_block() {
     let blocks = CtaBlocks::try_from(2).unwrap();
     let check = compared_between(blocks, |it| it.received.source_cta = 0);
     assert_eq!(check.detail, "2 launches, 1 transfers (blocks of 2 CTAs)");
@@ -181,7 +181,7 @@ fn the_first_difference_is_named() {
 }
 
 #[test]
-fn what_has_bounds_must_lie_within_them() {
+fn the_trace_must_be_within_bounds() {
     let check = compared(|it| {
         it.received.bytes = 64;
         it.received.count = 16;
@@ -205,7 +205,7 @@ fn what_has_bounds_must_lie_within_them() {
 }
 
 #[test]
-fn where_runs_differ_sums_lie_between_two_traces() {
+fn sums_of_varying_runs_are_between_those_of_two_traces() {
     let folders = [0, 1, 2].map(|_| tempfile::tempdir().unwrap());
     let one = analysed(&traced(folders[0].path()));
     // Another run, in which the second launch loads half as much.
@@ -218,7 +218,7 @@ fn where_runs_differ_sums_lie_between_two_traces() {
     for within in [64, 100, 128] {
         let check = check(within);
         assert!(check.ok && !check.warning, "{check:?}");
-        let detail = "runs differ; 24 of 24 volumes of kernels lie between two traces";
+        let detail = "runs differ; 24 of 24 volumes of kernels are between those of two traces";
         assert_eq!(check.detail, detail);
     }
     let check = check(60);
@@ -228,7 +228,7 @@ fn where_runs_differ_sums_lie_between_two_traces() {
 }
 
 #[test]
-fn sums_that_contradict_each_other_are_found() {
+fn contradictory_sums_are_found() {
     let broken = |change: fn(&mut Sums)| {
         let folder = tempfile::tempdir().unwrap();
         let [consistent, left_out] = check_sums(&sums(folder.path(), change));
@@ -262,7 +262,7 @@ fn counted(loads: u64) -> Vec<LaunchCounts> {
 }
 
 #[test]
-fn sums_are_held_against_the_counting_run_and_golden_counts() {
+fn sums_are_compared_with_the_counting_run_and_golden_counts() {
     let folder = tempfile::tempdir().unwrap();
     let capture = sums(folder.path(), |_| ());
     let scan = scan(&capture).unwrap();
@@ -321,12 +321,12 @@ fn a_cta_that_was_not_selected_received_nothing() {
     assert!(check(alone, "0-1").ok);
     let stray = check(alone, "0");
     assert!(!stray.ok && stray.detail.contains("CTA 1 of 2 of kernel write"));
-    // A block goes by its first CTA, selected or not.
+    // A block has the number of its first CTA, selected or not.
     assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
 }
 
-/// What two threads launch, each in the stream that it made: one writes and reads 32 words, one 64, as above; streams have the numbers
-/// in `streams`, and `order` says which thread's launches come when.
+/// Launches of two threads, each in its own stream: one writes and reads 32 words, the other 64, as above. `streams` has the numbers of the
+/// streams, `order` the thread of each launch.
 fn of_threads(
     folder: &Path,
     streams: [u32; 2],
@@ -348,7 +348,7 @@ fn of_threads(
         let ctas = 0..=thread as u64;
         let words = |cta: u64| testing::words(0x1000 * (thread as u64 + 1) + 128 * cta);
         if !is_in_situ {
-            // CTA 0 reads what CTA 1 has written, or the other thread's both.
+            // CTA 1 reads the words of CTA 0, or in the second thread those of both CTAs.
             let groups: Vec<_> = match is_write {
                 true => (ctas
                     .clone()
@@ -417,7 +417,7 @@ fn of_threads(
 }
 
 #[test]
-fn launches_of_several_threads_are_found_by_what_their_streams_do() {
+fn launches_of_multiple_threads_are_paired_by_their_streams() {
     let folder = || tempfile::tempdir().unwrap();
     let (first, second) = (folder(), folder());
     let trace = of_threads(first.path(), [1, 2], [0, 0, 1, 1], 0, false);

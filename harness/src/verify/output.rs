@@ -1,4 +1,4 @@
-//! Outputs of programs: each compared with the manifest, and the traced one with the untraced one.
+//! Compares outputs of programs with the manifest, and those of two runs with each other.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::run_summary::Check;
 
-use super::{failed, passed, warned};
+use super::{Difference, failed, passed, warned};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
@@ -18,7 +18,7 @@ pub struct RunFiles {
     pub end: End,
     pub stdout: PathBuf,
     pub work: PathBuf,
-    /// Lines of several processes come in any order.
+    /// True if lines of multiple processes come in any order.
     pub any_order: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
 #[derive(Debug, Default)]
 pub struct OutputVariation {
     lines: BTreeSet<usize>,
-    /// First line after which the number of lines differs.
+    /// Index from which lines are not compared, because their number varies.
     rest: Option<usize>,
     files: BTreeSet<PathBuf>,
 }
@@ -79,7 +79,7 @@ impl OutputVariation {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with nvcc's, without what varies.
+    /// Compares the native build with nvcc's, except for what varies.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }
@@ -168,31 +168,27 @@ fn compare(
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct FileDifference(String);
-
-fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
+fn same_file(a: &Path, b: &Path) -> Result<(), Difference> {
     let read = |path: &Path| {
         let content = fs::read(path);
-        content.map_err(|error| FileDifference(format!("cannot read {}: {error}", path.display())))
+        content.map_err(|error| Difference(format!("cannot read {}: {error}", path.display())))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
         let text = format!("the first different byte is at {position}");
-        return Err(FileDifference(text));
+        return Err(Difference(text));
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => ("first", "second", a.len()),
         Ordering::Greater => ("second", "first", b.len()),
     };
-    Err(FileDifference(format!(
-        "the {shorter} one ends after {bytes} bytes, the {longer} goes on"
+    Err(Difference(format!(
+        "the {shorter} one ends after {bytes} bytes, the {longer} one is longer"
     )))
 }
 
-/// The content of a file; empty if it cannot be read.
+/// Returns the content of a file; empty if it cannot be read.
 pub fn read_text(path: &Path) -> String {
     fs::read(path)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -1,8 +1,7 @@
-//! Which launch of a run in situ is which of a trace.
+//! Pairs the launches of a run in situ with those of a trace.
 //!
-//! Where one thread of the host launches kernels, it is the one with the same number. Several threads create streams and launch kernels
-//! as they come, so that the numbers of both differ from run to run. A stream is then known by what is launched in it, and where threads
-//! share a stream, a launch by what it does.
+//! If one host thread launches kernels, launches have the same numbers in both runs. If multiple threads do, the numbers of streams and
+//! launches differ from run to run. Streams are then identified by their launches, and launches in shared streams by their counts.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
 type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
 
-/// The possible pairings of launches, likeliest first. Both runs have equally many.
+/// Returns the possible pairings of launches, likeliest first. Both runs must have the same number of launches.
 pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
     let number = added_up.counts.launches.len() as u32;
     let mut ways = vec![(0..number).collect()];
@@ -68,7 +67,7 @@ fn launches(of: &Analysis) -> Streams<'_> {
     streams
 }
 
-/// Pairs streams with the same launches in the same order; among several, by sorted volumes.
+/// Pairs streams with the same launches in the same order. If there are multiple such streams, sorts them by volumes.
 fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     let sorted = |streams: &Streams<'a>| {
         let mut streams: Vec<Vec<Known<'a>>> = streams.values().cloned().collect();
@@ -84,7 +83,7 @@ fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     has_same.then(|| paired(pairs)).flatten()
 }
 
-/// Pairs equal launches; among several, by sorted volumes.
+/// Pairs equal launches. If there are multiple such launches, sorts them by volumes.
 fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     let sorted = |streams: &Streams<'a>| {
         let mut all: Vec<Known<'a>> = streams.values().flatten().cloned().collect();
@@ -95,7 +94,7 @@ fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     paired(ours.into_iter().zip(theirs))
 }
 
-/// The trace's number of each launch; `None` if signatures differ.
+/// Returns the trace's number of each launch; `None` if signatures differ.
 fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
     let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
     let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;

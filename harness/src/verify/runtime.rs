@@ -1,4 +1,4 @@
-//! Checks of runtimes' summaries and of the capture's own end marks.
+//! Checks the summaries of runtimes and the end marks of captures.
 
 use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
@@ -36,7 +36,7 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Che
     vec![faults, lost]
 }
 
-/// Reports a program without kernel launches; a benchmark fails.
+/// Reports a program without kernel launches, which is a failure of a benchmark.
 pub fn launched(summary: &Summary, is_benchmark: bool) -> Option<Check> {
     const NAME: &str = "kernel-launches";
     const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it should launch some, look at its arguments and inputs, and whether the programs that it starts get its environment variables";
@@ -78,7 +78,7 @@ pub fn shared_memory(capture: &Capture) -> Option<Check> {
         .filter(|allocation| allocation.kind == AllocationKind::Imported)
         .count();
     let text = format!(
-        "{}; {imported} allocations are of other processes",
+        "{}; {imported} allocations belong to other processes",
         Gap::SharedMemory
     );
     is_shared.then(|| warned("shared-memory", text))
@@ -88,7 +88,7 @@ pub fn shared_memory(capture: &Capture) -> Option<Check> {
 pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
     let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
     let text = format!(
-        "{pieces} pieces of inline PTX were let through: what they access is not in the trace"
+        "{pieces} pieces of inline PTX are not traced: their accesses are not in the trace"
     );
     (pieces > 0).then(|| passed("opaque-asm", text))
 }

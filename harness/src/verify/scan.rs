@@ -1,4 +1,4 @@
-//! Invariants of a capture as checks.
+//! Checks the invariants of a capture.
 
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::Metrics;
@@ -31,7 +31,7 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
             (None, Some((_, first))) if kind == OUTSIDE_ALLOCATIONS => warned(
                 name,
                 format!(
-                    "{} access groups lie behind the end of an allocation, where a GPU lets them pass; the first: {first}",
+                    "{} access groups are past the end of an allocation, which a GPU tolerates there; the first: {first}",
                     behind.groups
                 ),
             ),
@@ -64,10 +64,10 @@ fn launch_totals(scan: &CaptureScan) -> Check {
 
 const UNINITIALISED: &str = "initialised-reads";
 
-/// Most sites in the message; the table has all.
+/// Number of sites in the message; the table lists all.
 const NAMED: usize = 3;
 
-/// Warns of reads of device memory that nothing has written, a bug of the program.
+/// Warns about reads of device memory that was never written, a bug in the program.
 pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));

@@ -1,4 +1,4 @@
-//! Checks that a partial capture is exactly the selection, and estimates totals from a sample.
+//! Checks that a partial capture contains exactly the selection, and estimates totals from a sample.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,12 +8,13 @@ use superstep_trace::{
     Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };
 
+use super::counts::kind_of;
 use super::{failed, passed};
 use superstep_analysis::scan::{CaptureScan, launch_name};
 
 const NAME: &str = "inside-selection";
 
-/// In the order of [`Sums`].
+/// Names of the quantities in [`Sums`].
 const QUANTITIES: [&str; 6] = [
     "loads",
     "stores",
@@ -25,11 +26,7 @@ const QUANTITIES: [&str; 6] = [
 type Sums = [u64; 6];
 
 const NO_ESTIMATES: &str =
-    "what each CTA did needs a trace; sample launches (--sample-launches), or leave out --in-situ";
-
-pub fn selection_of(capture: &Capture) -> Option<&Selection> {
-    capture.header.selection.as_ref()
-}
+    "sums of single CTAs need a trace; sample launches (--sample-launches), or leave out --in-situ";
 
 /// Compares the recorded accesses with the selection, and estimates totals of a sample.
 pub fn check_selection(
@@ -109,7 +106,7 @@ fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
     (made, held)
 }
 
-/// A CTA number in all launches of a kernel with equally many CTAs.
+/// A CTA number in all launches of a kernel with the same number of CTAs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct CtaKey<'a> {
     ctas: u64,
@@ -155,7 +152,7 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     Ok(all)
 }
 
-/// The CTAs in transfers, the only ones known in situ; none if transfers are between blocks.
+/// Returns the CTAs in transfers, the only ones known in situ; none if transfers are between blocks.
 fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let are_ctas = capture.header.cta_blocks.are_ctas();
@@ -178,13 +175,9 @@ fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
 }
 
 fn add(sums: &mut Sums, op: Op, accesses: u64, bytes: u64) {
-    let class = match op {
-        Op::Load => 0,
-        Op::Store => 1,
-        _ => 2,
-    };
-    sums[class] += accesses;
-    sums[class + 3] += bytes;
+    let kind = kind_of(op) as usize;
+    sums[kind] += accesses;
+    sums[kind + 3] += bytes;
 }
 
 /// Units of a stratum, with sums by kernel.
@@ -196,7 +189,7 @@ struct Units<'a> {
     values: HashMap<&'a str, Vec<(u64, Sums)>>,
 }
 
-/// Strata by kernel: its first launches, which are always recorded, and the others.
+/// Returns two strata per kernel: its first launches, which are always recorded, and the others.
 fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     let mut strata: BTreeMap<(&str, bool), Units<'_>> = BTreeMap::new();
     let mut seen: HashMap<&str, u64> = HashMap::new();
@@ -229,7 +222,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     strata.into_values().collect()
 }
 
-/// Strata by number of CTAs, which with the CTA's number determines the hash that selects it.
+/// Returns a stratum per number of CTAs, which together with a CTA's number determines the hash that selects it.
 fn cta_strata<'a>(
     sums: &BTreeMap<CtaKey<'a>, Sums>,
     scan: &CaptureScan,
@@ -280,7 +273,7 @@ fn estimates(strata: &[Units<'_>], sites: &SiteTable) -> Vec<EstimatedTotal> {
 }
 
 impl Units<'_> {
-    /// One quantity of one kernel, or of all; 0 for units without accesses.
+    /// Returns one quantity of one kernel or of all kernels, with 0 for units without accesses.
     fn stratum(&self, kernel: Option<&str>, quantity: usize) -> Stratum {
         let mut by_unit: HashMap<u64, f64> = HashMap::new();
         for (name, values) in &self.values {

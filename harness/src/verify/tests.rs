@@ -1,4 +1,4 @@
-//! The checks on captures written here: each of them must be able to fail.
+//! Tests of the checks of captures: each of them must be able to fail.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use superstep_build::run::LaunchCounts;
 
 const BASE: u64 = 0x1000;
 
-/// What a test changes about a sound capture.
+/// Changes that a test makes to a correct capture.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fault {
     pub(super) cta: u32,
@@ -22,11 +22,12 @@ pub(super) struct Fault {
     pub(super) site: u16,
     pub(super) width_bytes: u32,
     pub(super) announced: u64,
-    /// Whether the allocation is of `cudaMalloc`, with the rest of a GPU's page behind it.
+    /// Allocate with `cudaMalloc`, after which the rest of a GPU's page is accessible.
     pub(super) on_device: bool,
 }
 
-/// A capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, thread 0 stores. `fault` goes into the second launch.
+/// Writes a capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, thread 0 stores. `fault` applies to the second
+/// launch.
 pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     let site = |local, op| Site {
         function: "k".into(),
@@ -66,7 +67,7 @@ pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     capture.finish()
 }
 
-/// The checks that fail for `fault`, and what the first of them says.
+/// Returns the checks that fail for `fault`, and the message of the first.
 fn failing(fault: Fault) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), fault);
@@ -79,7 +80,7 @@ fn failing(fault: Fault) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_sound_capture_passes_everything() {
+fn a_correct_capture_passes_all_checks() {
     assert_eq!(failing(Fault::default()), []);
 }
 
@@ -103,7 +104,7 @@ fn a_cta_or_thread_outside_the_launch_is_found() {
 }
 
 #[test]
-fn an_address_outside_every_allocation_is_found_also_when_only_its_end_is() {
+fn an_access_that_is_partly_outside_every_allocation_is_found() {
     for address in [0x8000, 2] {
         let found = failing(Fault {
             address,
@@ -127,7 +128,7 @@ fn an_address_outside_every_allocation_is_found_also_when_only_its_end_is() {
 }
 
 #[test]
-fn what_lies_behind_a_device_allocation_is_a_warning() {
+fn an_access_past_the_end_of_a_device_allocation_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let fault = |address| Fault {
         address,
@@ -183,7 +184,7 @@ fn totals_that_do_not_add_up_are_found() {
 }
 
 #[test]
-fn totals_are_those_of_the_launches() {
+fn totals_are_the_sums_over_launches() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let totals = totals(&scan(&capture).unwrap());
@@ -204,7 +205,7 @@ fn totals_are_those_of_the_launches() {
 }
 
 #[test]
-fn the_digest_is_that_of_the_trace_library() {
+fn the_digest_equals_that_of_the_trace_library() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let digests = superstep_trace::digest::launches(&capture).unwrap();
@@ -279,7 +280,7 @@ fn golden_results_locate_the_difference() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = capture(one.path(), Fault::default());
     let sound = golden(&first, "22", Reproducibility::Digests);
-    // Another place inside the allocation: the counts stay, the digest does not.
+    // A different offset in the allocation changes the digest but not the counts.
     let moved = capture(
         two.path(),
         Fault {
@@ -298,7 +299,7 @@ fn golden_results_locate_the_difference() {
                 .starts_with("launch 1 of stream 0 (kernel) is the first that differs"),
         "{check:?}"
     );
-    // With fewer running digests kept, the place is less exact.
+    // With fewer running digests, the location is less exact.
     let mut coarse = sound.clone();
     coarse.running_digests.clear();
     let check = compared(Some(&coarse), &other, &moved);
@@ -324,7 +325,7 @@ fn golden_results_locate_the_difference() {
 }
 
 #[test]
-fn what_was_not_compared_with_a_golden_result_has_not_passed() {
+fn a_missing_comparison_with_a_golden_result_does_not_pass() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let now = golden(&capture, "22", Reproducibility::Digests);
@@ -368,7 +369,7 @@ fn with_loads(golden: &Golden, more: u64) -> Golden {
 }
 
 #[test]
-fn launches_that_differ_in_number_are_compared_one_by_one() {
+fn a_varying_number_of_launches_is_compared_per_launch() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let two = golden(&capture, "22", Reproducibility::CountsEachLaunch);
@@ -410,7 +411,7 @@ fn launches_that_differ_in_number_are_compared_one_by_one() {
 }
 
 #[test]
-fn golden_files_come_back_and_broken_ones_are_named() {
+fn golden_files_are_read_back_and_broken_ones_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let now = golden(
         &capture(&folder.path().join("capture"), Fault::default()),

@@ -1,4 +1,4 @@
-//! Sums of a scan: the counts of `run.json`.
+//! Sums up scans for the counts in `run.json`.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,11 @@ impl Totals {
     pub fn add(&mut self, other: &Totals) {
         self.launches += other.launches;
         self.ctas += other.ctas;
-        add_threads(&mut self.threads, &other.threads);
-        add_bytes(&mut self.bytes, &other.bytes);
+        self.threads += other.threads;
+        self.bytes += other.bytes;
         for kernel in &other.kernels {
-            let Some(known) = self
-                .kernels
-                .iter_mut()
-                .find(|known| known.name == kernel.name)
-            else {
+            let mut known = self.kernels.iter_mut();
+            let Some(known) = known.find(|known| known.name == kernel.name) else {
                 self.kernels.push(kernel.clone());
                 continue;
             };
@@ -37,21 +34,9 @@ impl Totals {
             known.loads += kernel.loads;
             known.stores += kernel.stores;
             known.atomics += kernel.atomics;
-            add_bytes(&mut known.bytes, &kernel.bytes);
+            known.bytes += kernel.bytes;
         }
     }
-}
-
-fn add_threads(sum: &mut ThreadCounts, more: &ThreadCounts) {
-    sum.loads += more.loads;
-    sum.stores += more.stores;
-    sum.atomics += more.atomics;
-}
-
-fn add_bytes(sum: &mut ByteCounts, more: &ByteCounts) {
-    sum.loaded += more.loaded;
-    sum.stored += more.stored;
-    sum.atomic += more.atomic;
 }
 
 /// Sums up a scan. An atomic is neither load nor store.
@@ -59,7 +44,7 @@ pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }
 
-/// Sums over the sites that execute equally often in each run.
+/// Sums up the sites that execute equally often in each run.
 pub fn steady_totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, Site::is_steady)
 }
@@ -106,12 +91,12 @@ fn totals_of(scan: &CaptureScan, is_counted: fn(&Site) -> bool) -> Totals {
         totals.threads.loads += kernel.loads;
         totals.threads.stores += kernel.stores;
         totals.threads.atomics += kernel.atomics;
-        add_bytes(&mut totals.bytes, &kernel.bytes);
+        totals.bytes += kernel.bytes;
     }
     totals
 }
 
-/// Whether the averages per launch are equal.
+/// Returns whether the averages per launch are equal.
 pub fn same_each_launch(a: &KernelSummary, b: &KernelSummary) -> bool {
     let counts = |kernel: &KernelSummary| {
         let bytes = kernel.bytes;

@@ -1,4 +1,4 @@
-//! What the integration tests share: the real binary, small suites, synthetic captures.
+//! Shared code of the integration tests: the real binary, small suites, synthetic captures.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub mod toys;
@@ -19,8 +19,8 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
-/// The binary under test, with a cache of its own in `folder`, but with the CUDA pieces of this machine: they may lie in
-/// the user's cache.
+/// Returns the binary under test, with its own cache in `folder`, but with the CUDA pieces of this machine, which may be in the user's
+/// cache.
 pub fn superstep(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command
@@ -83,7 +83,7 @@ int main() {
 }
 "#;
 
-/// The table of the synthetic capture.
+/// Returns the table of the synthetic capture.
 pub fn table() -> ModuleTable {
     let site = |local, op, width_bytes, line| Site {
         function: "_Z5twicePfi".into(),
@@ -101,8 +101,8 @@ pub fn table() -> ModuleTable {
     testing::module("toy.cu", sites, &[("_Z5twicePfi", "twice")])
 }
 
-/// Writes a capture of two launches of `twice` on two CTAs of 64 threads; without `finished`, it ends like that of a killed program,
-/// in the middle of the second launch.
+/// Writes a capture of two launches of `twice` on two CTAs of 64 threads; unless it is `finished`, it ends in the middle of the second
+/// launch, like that of a killed program.
 pub fn write_capture(folder: &Path, finished: bool) {
     let header = Header {
         program: "toy".into(),
@@ -147,7 +147,7 @@ pub fn write_capture(folder: &Path, finished: bool) {
     }
 }
 
-/// What starts the traced program among the built steps: what it loads has a table that says so.
+/// Returns the start script of the traced program among the built steps, identified by the table of its modules.
 pub fn traced_program(steps: &Path) -> PathBuf {
     let folders = fs::read_dir(steps)
         .unwrap()

@@ -1,4 +1,4 @@
-//! A suite of small programs, runs of it that go on and can be ended, and what they leave.
+//! A suite of small programs, running instances of it that can be interrupted, and their results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::superstep;
 
-/// Doubles numbers, and behaves as its first argument says. The second one names a file that counts the runs.
+/// Doubles numbers, and behaves according to its first argument. The second one names a file that counts the runs.
 pub const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -81,7 +81,7 @@ pub fn summary(run: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A run that is going on and prints its messages.
+/// A running process that prints its messages.
 pub struct Going {
     pub child: Child,
     messages: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -99,7 +99,7 @@ impl Going {
         Going { child, messages }
     }
 
-    /// Waits until the message `reason` came for the `count`th time.
+    /// Waits until the message `reason` appears for the `count`th time.
     pub fn wait_for(&mut self, reason: &str, count: usize) {
         let wanted = format!("\"reason\":\"{reason}\"");
         let mut seen = 0;
@@ -112,7 +112,7 @@ impl Going {
         panic!("the run ended before message {count} of {reason}");
     }
 
-    /// Sends a signal and gives the exit code, -1 for none.
+    /// Sends a signal and returns the exit code; -1 if there is none.
     pub fn signal(mut self, name: &str) -> i32 {
         if name == "KILL" {
             self.child.kill().unwrap();
@@ -126,7 +126,7 @@ impl Going {
     }
 }
 
-/// The run folders of the suite.
+/// Returns the run folders of the suite.
 pub fn runs(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.join("out/toys")).into_iter().flatten();
     let mut runs: Vec<_> = entries
@@ -138,7 +138,7 @@ pub fn runs(folder: &Path) -> Vec<PathBuf> {
     runs
 }
 
-/// Files below `folder`, relative to it.
+/// Returns the files below `folder`, relative to it.
 pub fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut folders = vec![folder.to_owned()];
@@ -155,7 +155,7 @@ pub fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// A summary without what differs between any two runs: times, sizes of compressed files, and the history.
+/// Returns a summary without values that differ between any two runs: times, sizes of compressed files, and the history.
 pub fn lasting(mut summary: Value) -> Value {
     let top = summary.as_object_mut().unwrap();
     for name in ["started", "finished", "command", "resumed"] {

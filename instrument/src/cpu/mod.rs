@@ -1,4 +1,4 @@
-//! The CPU backend: lowers the same device IR to x86-64.
+//! The CPU backend: lowers the device IR, which it shares with the CUDA backend, to x86-64.
 
 mod alignment;
 mod arithmetic;
@@ -27,7 +27,7 @@ use superstep_trace::{ModuleTable, Probe};
 /// Block of data on the running CUDA thread, filled by the runtime (`runtime/cpu/device/thread.h`).
 const THREAD: &str = "__superstep_thread";
 
-/// Offsets of the coordinates, indexed by the first number of [`Register::Coordinate`](intrinsics::Register::Coordinate).
+/// Offsets of the coordinates, indexed by the first field of [`Register::Coordinate`](intrinsics::Register::Coordinate).
 const COORDINATES: [usize; 4] = [
     offset_of!(SuperstepThread, tid),
     offset_of!(SuperstepThread, ntid),
@@ -152,7 +152,7 @@ fn allow_undefined_values(module: &Module) {
     }
 }
 
-/// Renames device-side library functions that the runtime provides, because the host has functions of the same names.
+/// Renames device-side library functions that the runtime provides, because the host has functions with the same names.
 fn rename_library_calls(module: &Module) {
     for (name, ours) in [
         ("vprintf", "__superstep_vprintf"),
@@ -167,7 +167,7 @@ fn rename_library_calls(module: &Module) {
     }
 }
 
-/// Makes all definitions local, because the host program has symbols of the same names.
+/// Makes all definitions local, because the host program has symbols with the same names.
 fn make_local(module: &Module) {
     let visible = |linkage: Linkage| {
         matches!(

@@ -9,8 +9,9 @@
 //!
 //! Types and constant numbers belong to the context.
 //!
-//! **One module.** A thread reads one module, into one context, and handles do not leave the thread. A module that is linked into it is
-//! accessed only while no handle of the first one exists. Handles that are used together are therefore of one module.
+//! **One module.** A thread reads one module, into one context, and handles do not leave the thread. A module that is linked
+//! into it is accessed only while no handle to anything in the first one exists. Handles that are used together therefore
+//! belong to the same module.
 //!
 //! **Kinds.** inkwell's types determine the kind of value to which a handle points.
 //!

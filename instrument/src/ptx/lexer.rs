@@ -1,13 +1,14 @@
 //! Splits inline PTX into tokens.
 
-/// Word (a name, a mnemonic with its modifiers, or a number) or a single character.
+/// A word (a name, a mnemonic with its modifiers, or a number) or any other single character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     Word(String),
     Mark(char),
 }
 
-/// Returns the tokens of a template in LLVM's form: `$0` is an operand, `$$` a dollar sign, `${:uid}` a number of the call.
+/// Returns the tokens of a template in LLVM's form: `$0` is an operand, `$$` a dollar sign, and `${:uid}` a number that is
+/// unique to each emitted copy of the call.
 pub fn tokens(template: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut rest = template;
@@ -32,7 +33,7 @@ pub fn tokens(template: &str) -> Vec<Token> {
     found
 }
 
-/// Returns the length of the word at the start of a text. `::` is part of a word (`shared::cta`), `:` ends a label.
+/// Returns the length of the word at the start of a text. `::` is part of a word (`shared::cta`), but `:` ends a label.
 fn word_bytes(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;

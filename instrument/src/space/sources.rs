@@ -4,8 +4,8 @@ use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
 use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind, traits::*};
 
-/// Whether the module only writes pointers to global memory (or null) to memory, so that a pointer *read*
-/// from memory points to global memory too: the host, the only other writer, has no other pointers.
+/// Whether every pointer that the module writes to memory points to global memory (or is null), so that a pointer *read*
+/// from memory does too: the host, the only other writer, has no other pointers.
 pub(super) fn only_global_pointers_reach_memory<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,

@@ -1,7 +1,7 @@
 //! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not measurable.
 //!
-//! A rule over the tables judges each statement, and gives its numbers with the verdict. A statement that differs is a finding about
-//! the statement or the program, never a reason to bend a metric.
+//! A rule over the tables judges each statement, and reports the numbers behind its verdict. A statement that differs is a
+//! finding about the statement or the program, never a reason to change a metric.
 
 mod partners;
 mod rules;
@@ -31,7 +31,7 @@ pub struct Program<'a> {
 pub enum Verdict {
     Holds,
     Differs,
-    /// A program that it speaks of was not measured.
+    /// A program that the statement is about was not measured.
     #[default]
     NotMeasurable,
 }
@@ -61,11 +61,11 @@ table! {
     }
 }
 
-/// The programs that the statements are about.
+/// Programs that the statements are about.
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
-/// All statements; none if the run has none of their programs. In a run at the published size, statements that differ have the
-/// published numbers.
+/// Judges all statements; returns none if the run has none of their programs. In a run at the published size,
+/// statements that differ are also judged by the published numbers.
 pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> {
     let find = |name: &&str| programs.iter().find(|program| program.name == *name);
     if !PROGRAMS.iter().any(|name| find(name).is_some()) {

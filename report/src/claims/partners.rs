@@ -12,7 +12,7 @@ fn degrees<'a>(metrics: &'a Metrics, direction: &str) -> impl Iterator<Item = &'
     rows.filter(move |row| row.direction == direction)
 }
 
-/// Bins with at least one entry in twenty, the larger number of both directions.
+/// Counts the bins with at least 5 % of the entries; the larger count of both directions.
 fn bins_in_use(metrics: &Metrics) -> usize {
     let used = |direction| degrees(metrics, direction).filter(|row| row.share >= 0.05);
     used("out").count().max(used("in").count())
@@ -36,7 +36,7 @@ pub(super) fn c8(six: &Six<'_>) -> (bool, String) {
     (holds && steady >= 0.9, numbers)
 }
 
-/// Share of entries with a single partner, the smaller one of both directions.
+/// Returns the share of entries with a single partner; the smaller share of both directions.
 fn single_partner(metrics: &Metrics) -> f64 {
     let single = metrics.degrees.iter().filter(|row| row.bin == 1);
     single.map(|row| row.share).fold(1.0, f64::min)
@@ -77,7 +77,7 @@ pub(super) fn c10(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-/// Bins of strides with at least `least` of the distances.
+/// Returns the bins of strides that have at least the share `least` of the distances.
 fn stride_bins(metrics: &Metrics, access: &str, least: f64) -> Vec<u64> {
     (metrics.strides.iter())
         .filter(|row| row.access == access && row.share >= least)

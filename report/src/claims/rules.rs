@@ -1,4 +1,4 @@
-//! The judges of the statements, and the programs that they are about.
+//! Judges of the statements, and the programs that these are about.
 
 use super::Program;
 use super::partners::{c8, c9, c10, c11, c12};
@@ -6,10 +6,10 @@ use super::supersteps::{c13, c14, c15};
 use super::volumes::{c1, c2, c3, c4, c5, c6, c7};
 use superstep_analysis::metrics::Metrics;
 
-/// Whether a statement holds, and the numbers that decide.
+/// Returns whether a statement holds, and the numbers that decide.
 pub(super) type Judge = fn(&Six<'_>) -> (bool, String);
 
-/// The figure whose numbers a run in situ lacks.
+/// The figure that runs in situ lack.
 pub(super) const OF_STRIDES: &str = "6.5";
 
 pub(super) struct Six<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Six<'a> {
 }
 
 impl<'a> Six<'a> {
-    /// `all`: in the order of [`super::PROGRAMS`].
+    /// Takes the programs in the order of [`super::PROGRAMS`].
     pub(super) fn new(all: [&'a Program<'a>; 6]) -> Self {
         let [hs2d, hs3d, hist, nbody, path, bfs] = all.map(|program| &*program.metrics);
         Self {
@@ -37,7 +37,6 @@ impl<'a> Six<'a> {
         }
     }
 
-    /// A text about each program.
     pub(super) fn each(&self, say: impl Fn(&Program<'_>) -> String) -> String {
         let each = self.all.map(|p| format!("{} {}", p.name, say(p)));
         each.join(", ")

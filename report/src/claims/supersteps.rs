@@ -1,10 +1,10 @@
-//! Statements about figures 6.7 to 6.9: what changes from superstep to superstep.
+//! Statements about figures 6.7 to 6.9: changes between supersteps.
 
 use super::rules::Six;
 use crate::figures::numbers::{bytes, percent};
 use superstep_analysis::metrics::Metrics;
 
-/// Stores but the last launch's, and loads but the first one's.
+/// Stores of all launches but the last, and loads of all but the first.
 struct Volumes {
     stores: Vec<u64>,
     loads: Vec<u64>,
@@ -63,13 +63,13 @@ pub(super) fn c14(six: &Six<'_>) -> (bool, String) {
 }
 
 pub(super) fn c15(six: &Six<'_>) -> (bool, String) {
-    // Least and largest mean.
+    // The smallest and largest mean.
     let means = |metrics: &Metrics| {
         let means = || metrics.connectivity.iter().map(|row| row.mean);
         let least = means().fold(f64::INFINITY, f64::min);
         [least, means().fold(0.0, f64::max)]
     };
-    // Largest deviation of the first and of the second half.
+    // The largest deviation in the first and the second half.
     let halves = |metrics: &Metrics| {
         let deviations = metrics.connectivity.iter().map(|row| row.deviation);
         let half = deviations.len() / 2;

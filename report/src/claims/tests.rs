@@ -1,4 +1,4 @@
-//! Verdicts follow the numbers.
+//! Tests of the verdicts.
 
 use super::*;
 use superstep_analysis::metrics::distance::DistanceRow;
@@ -59,7 +59,7 @@ fn distance_is_judged_by_its_table() {
 }
 
 #[test]
-fn without_its_programs_nothing_is_claimed() {
+fn statements_without_their_programs_are_not_judged() {
     let metrics: [Metrics; 6] = Default::default();
     let programs = programs(&metrics);
     assert_eq!(verdict(&programs[..5], "C1"), Verdict::NotMeasurable);
@@ -69,7 +69,7 @@ fn without_its_programs_nothing_is_claimed() {
 }
 
 #[test]
-fn what_differs_says_whether_the_published_numbers_bear_it_out() {
+fn differing_statements_are_also_judged_by_published_numbers() {
     let metrics: [Metrics; 6] = Default::default();
     let mut programs = programs(&metrics);
     programs[4].share = 0.29;

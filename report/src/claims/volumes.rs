@@ -50,7 +50,7 @@ pub(super) fn c5(six: &Six<'_>) -> (bool, String) {
     )
 }
 
-/// Share of the transfers that have one of the sizes at `places` in the order of their frequency.
+/// Returns the share of the transfers whose sizes have the ranks `places` by frequency.
 fn frequent_sizes(metrics: &Metrics, places: Range<usize>) -> f64 {
     let counts = metrics.transfer_sizes.iter().map(|row| row.transfers);
     let mut counts: Vec<u64> = counts.collect();
@@ -63,14 +63,14 @@ fn three_sizes(metrics: &Metrics) -> f64 {
     frequent_sizes(metrics, 0..3)
 }
 
-/// Number of sizes below and above the most frequent one, where they are equally frequent: straight slopes.
+/// Returns the numbers of sizes below and above the most frequent one, if the sizes on each side are equally frequent.
 fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
     let rows = &metrics.transfer_sizes;
     let most = (0..rows.len()).max_by_key(|&at| rows[at].transfers)?;
     let even = |part: &[TransferSizeRow]| {
         let mut counts: Vec<u64> = part.iter().map(|row| row.transfers).collect();
         counts.sort_unstable();
-        // A few sizes at the ends may stand out.
+        // Ignore outliers at both ends.
         let inner = &counts[counts.len() / 10..counts.len() - counts.len() / 10];
         inner.len() >= 5 && inner.last() <= inner.first().map(|low| low * 3 / 2).as_ref()
     };
@@ -96,11 +96,11 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
     (others && few && slopes.is_some(), numbers)
 }
 
-/// Share of the CTAs in use that are at the border of the grid. Each transfer has two ends, so at most about twice this
-/// share of the transfers touches the border.
+/// Returns the share of the used CTAs that are at the border of the grid. Each transfer has two ends, so at most about
+/// twice this share of the transfers touches the border.
 fn border(metrics: &Metrics) -> f64 {
     let inner = |row: &BisectionRow| match row.coordinates {
-        // A dimension with one coordinate has no border of its own.
+        // A dimension with one coordinate has no border.
         0..2 => 1.0,
         extent => (extent as f64 - 2.0) / extent as f64,
     };

@@ -1,4 +1,4 @@
-//! Drawing in units that do not depend on the output: lines, rectangles, text.
+//! Draws lines, rectangles and text in units that do not depend on the output.
 
 use crate::error::{ReportError, Result};
 use plotters::backend::DrawingBackend;
@@ -12,7 +12,7 @@ use plotters::style::{
 };
 use std::sync::OnceLock;
 
-/// The generic family that the SVG names; the PNG's font is registered under it.
+/// The generic font family in the SVG. The PNG's font is registered under this name.
 const FAMILY: &str = "sans-serif";
 /// Font sizes of plotters are 1.24 times the em.
 const SIZE_PER_EM: f64 = 1.24;
@@ -21,17 +21,18 @@ pub struct Canvas<'a, DB: DrawingBackend> {
     area: &'a DrawingArea<DB, Shift>,
     figure: &'static str,
     scale: f64,
-    /// How far texts are moved down, in ems.
+    /// Distance by which texts are moved down, in ems.
     drop: f64,
 }
 
-/// Regular text of which the point `anchor` is at the given place. The size is in units of the drawing.
+/// Returns the style of regular text. The point `anchor` of the text is placed at its position; the size is in units of
+/// the drawing.
 pub fn look(em: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'static> {
     let style = (FAMILY, em * SIZE_PER_EM).into_font().color(&colour);
     style.pos(Pos::new(anchor.0, anchor.1))
 }
 
-/// The look with the bold font, which `FontDesc::style` would not load.
+/// Returns the style with the bold font, which `FontDesc::style` would not load.
 pub fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
     TextStyle {
         font: (FAMILY, look.font.get_size(), FontStyle::Bold).into_font(),
@@ -40,7 +41,7 @@ pub fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
 }
 
 impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
-    /// `scale`: pixels for each unit; `drop`: how many ems the backend sets texts too high.
+    /// `scale` is in pixels per unit. `drop` is the number of ems by which the backend sets texts too high.
     pub(super) fn new(
         area: &'a DrawingArea<DB, Shift>,
         figure: &'static str,
@@ -90,13 +91,13 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     pub fn text_width(&self, text: &str, look: &TextStyle<'static>) -> f64 {
-        // A text that cannot be measured is drawn nevertheless; the guess only shifts its neighbours.
+        // Text that cannot be measured is still drawn; the guess only affects its neighbours' positions.
         let guess = look.font.get_size() * 0.5 * text.chars().count() as f64;
         let size = self.area.estimate_text_size(text, &self.scaled(look));
         size.map_or(guess, |(width, _)| f64::from(width) / self.scale)
     }
 
-    /// As much of a text as fits into `room`, with an ellipsis where something is missing.
+    /// Shortens a text to fit into `room`, with an ellipsis.
     pub fn shortened(&self, text: &str, room: f64, look: &TextStyle<'static>) -> String {
         if self.text_width(text, look) <= room {
             return text.to_owned();
@@ -115,7 +116,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 }
 
-/// Makes the embedded font known to plotters, once for the whole program.
+/// Registers the embedded font with plotters, once per process.
 fn register_fonts(figure: &'static str) -> Result<()> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let registered = *REGISTERED.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Figures 6.2 to 6.9 of the thesis from the tables of the metrics: for one application, or for several side by side.
+//! Figures 6.2 to 6.9 of the thesis, from the tables of the metrics, for one or more applications.
 
 use super::maps::{FIRST, PART, WHOLE, has_part, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
@@ -13,7 +13,8 @@ use superstep_table::{Row, Table};
 
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for chosen ones, and for the whole grid. Then the timeline, if any.
+/// Returns figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for selected ones, and for the whole grid. The
+/// timeline, if any, comes last.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     let mut figures = vec![
         transfer_sizes(applications),
@@ -28,7 +29,7 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     if has_part(applications) {
         figures.insert(4, map(applications, PART));
     }
-    // Runs without a trace have none.
+    // Runs without a trace have no strides.
     let traced = applications.iter().copied();
     let traced: Vec<_> = traced.filter(|(_, it)| !it.strides.is_empty()).collect();
     if !traced.is_empty() {
@@ -43,7 +44,7 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     figures
 }
 
-/// A metric's tables with the application in front.
+/// Joins the applications' tables of a metric, with the application as the first column.
 pub(super) fn joined<'a, R: Row + 'a, I: IntoIterator<Item = &'a R>>(
     applications: &[Application<'a>],
     rows: impl Fn(&'a Metrics) -> I,
@@ -75,7 +76,7 @@ fn short(bin: u64) -> String {
     }
 }
 
-/// Bars side by side, a group for each band: `values[series][band]`.
+/// Draws grouped bars, one group for each band. `values` has the heights and the colour of each series.
 pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
     let mut marks = Vec::new();
@@ -92,7 +93,7 @@ pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     marks
 }
 
-/// Bars of two series, a pair for each bin, which reaches up to the next one.
+/// Plots two series with a pair of bars for each bin, which extends to the next one.
 fn binned(bins: &[u64], label: &str, [blue, orange]: [Vec<f64>; 2], of: &str) -> Plot {
     Plot {
         x: Scale::bands(bins.iter().map(|&bin| short(bin)), label),
@@ -106,7 +107,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.transfer_sizes;
         let size = |row: Option<&TransferSizeRow>| row.map_or(1.0, |row| row.size_bytes as f64);
-        // Room on both sides of the steps.
+        // Leave room on both sides of the steps.
         let (low, high) = (size(rows.first()) * 0.75, size(rows.last()) * 1.5);
         let label = "transfer size (bytes, log scale)";
         let x = Scale::powers(2, low, high, label, bytes1024);
@@ -175,7 +176,7 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
 }
 
 fn bisection(applications: &[Application<'_>]) -> Multiples {
-    // A third dimension is drawn where any application has one.
+    // Draw a third dimension if any application has one.
     let has_z = (applications.iter())
         .any(|(_, m)| m.bisection.get(2).is_some_and(|row| row.coordinates > 1));
     let plot = |metrics: &Metrics| {
@@ -227,7 +228,7 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "stride",
         "Strides of communicating loads and stores (Rieber 2017, figure 6.5)",
-        "Distances between neighbouring addresses that one CTA accesses in order to communicate. \
+        "Distances between consecutive addresses that one CTA accesses to communicate. \
          Each bin reaches up to the next number.",
         &[("loads", palette::BLUE), ("stores", palette::ORANGE)],
         plots(applications, plot),

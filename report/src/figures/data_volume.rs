@@ -1,4 +1,4 @@
-//! Figure 6.1 of the thesis: bytes loaded and stored by each application, and how much of what is stored is communication.
+//! Figure 6.1 of the thesis: bytes loaded and stored by each application, and the communicated share of the stored bytes.
 
 use super::communication::bars;
 use super::multiples::{Layout, MANY, Mark, Multiples, Plot, Scale};
@@ -19,7 +19,7 @@ table! {
     }
 }
 
-/// Every benchmark of a run whose accesses were analysed, in the run's order; no plots where there is none.
+/// Draws every benchmark of a run whose accesses were analysed, in the run's order. Without any, the figure has no plots.
 pub fn data_volume(run: &RunSummary) -> Multiples {
     let rows = run.benchmarks.iter().filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
@@ -52,7 +52,7 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
     let names = || rows.iter().map(|row| row.application.clone());
     let upper = Plot {
         x: Scale::bands(names(), ""),
-        // A bar of the least value must still be seen.
+        // The bar of the smallest value must be visible.
         y: Scale::powers(10, least.min(most) / 10.0, most, "bytes (log scale)", bytes),
         marks: [
             bars(&[
@@ -80,22 +80,20 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
     } else {
         vec![upper, lower]
     };
-    Multiples {
-        layout: Layout::Stacked,
-        ..Multiples::new(
-            "data-volume",
-            "Data volume and communication share",
-            "Above: bytes that the kernels of each program load and store. Below: the share of the stored bytes that another CTA \
-             or kernel reads in a later launch (Rieber 2017, figure 6.1).",
-            &[
-                ("bytes loaded", palette::BLUE),
-                ("bytes stored", palette::ORANGE),
-                ("communicated share of the stored bytes", palette::GREEN),
-            ],
-            plots,
-            Table::of(rows),
-        )
-    }
+    Multiples::new(
+        "data-volume",
+        "Data volume and communication share",
+        "Above: bytes that the kernels of each program load and store. Below: the share of the stored bytes that another CTA \
+         or kernel reads in a later launch (Rieber 2017, figure 6.1).",
+        &[
+            ("bytes loaded", palette::BLUE),
+            ("bytes stored", palette::ORANGE),
+            ("communicated share of the stored bytes", palette::GREEN),
+        ],
+        plots,
+        Table::of(rows),
+    )
+    .with_layout(Layout::Stacked)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Density maps, figure 6.6: the darker a cell, the more is read there.
+//! Density maps, figure 6.6: darker cells have more reads.
 
 use super::communication::{Application, joined, plots};
 use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::{Axis, DensityRow, SIDE};
 
-/// From light to dark, in equal steps of lightness: one hue, so that it reads in grey too.
+/// From light to dark, in equal steps of lightness and one hue, so that it also works in greyscale.
 const SHADES: [RGBColor; 6] = [
     RGBColor(198, 225, 243),
     RGBColor(140, 194, 226),
@@ -16,12 +16,12 @@ const SHADES: [RGBColor; 6] = [
     RGBColor(0, 32, 62),
 ];
 
-/// Maps by their names in the table, which end the names of their figures.
+/// Names of maps in the table, which are also the suffixes of their figures' names.
 pub(super) const FIRST: &str = "first";
 pub(super) const PART: &str = "part";
 pub(super) const WHOLE: &str = "whole";
 
-/// The map's cells; none of [`PART`] unless CTAs were chosen.
+/// Returns the map's cells. [`PART`] has none unless CTAs were selected.
 fn cells<'a>(metrics: &'a Metrics, map: &str) -> Vec<&'a DensityRow> {
     let cells = metrics.density.iter();
     cells.filter(|row| row.map == map).collect()
@@ -35,23 +35,21 @@ pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
 pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multiples {
     let (name, of) = match map {
         FIRST => ("density-first", format!("the first {SIDE} CTAs")),
-        PART => ("density-part", "the chosen CTAs".to_owned()),
+        PART => ("density-part", "the selected CTAs".to_owned()),
         _ => ("density-whole", "the whole grid".to_owned()),
     };
     let mut legend = SHADES.map(|shade| ("", shade));
     legend[SHADES.len() - 1].0 = "few to many reads (log scale, each plot on its own)";
-    Multiples {
-        layout: Layout::Maps,
-        ..Multiples::new(
-            name,
-            format!("Who reads from whom: {of} (Rieber 2017, figure 6.6)"),
-            "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
-             The darker the cell, the more reads; on the diagonal both have the same number.",
-            &legend,
-            plots(applications, |metrics| plot(&cells(metrics, map))),
-            joined(applications, |metrics| cells(metrics, map)),
-        )
-    }
+    Multiples::new(
+        name,
+        format!("Reads between CTAs: {of} (Rieber 2017, figure 6.6)"),
+        "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
+         The darker the cell, the more reads; on the diagonal both have the same number.",
+        &legend,
+        plots(applications, |metrics| plot(&cells(metrics, map))),
+        joined(applications, |metrics| cells(metrics, map)),
+    )
+    .with_layout(Layout::Maps)
 }
 
 fn plot(cells: &[&DensityRow]) -> Plot {
@@ -59,7 +57,7 @@ fn plot(cells: &[&DensityRow]) -> Plot {
         .first()
         .map_or([Axis { first: 0, ctas: 1 }; 2], |row| row.axes());
     let max = cells.iter().map(|row| row.count).max().unwrap_or(0);
-    // Cells of a row with the same shade are one rectangle.
+    // Adjacent cells of a row with the same shade are one rectangle.
     let like = |a: &&DensityRow, b: &&DensityRow| {
         a.receiver == b.receiver
             && a.source + 1 == b.source
@@ -85,7 +83,7 @@ fn plot(cells: &[&DensityRow]) -> Plot {
     }
 }
 
-/// CTA numbers with round ticks; the label has their range where it does not begin at 0.
+/// Returns a scale of CTA numbers with round ticks. The label states the range if it does not start at 0.
 fn scale(axis: &Axis, label: &str) -> Scale {
     let end = axis.first + axis.ctas;
     let label = match axis.first {

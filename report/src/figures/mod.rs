@@ -1,6 +1,6 @@
-//! Figures, each drawn from its table: SVG, PNG and the table itself as CSV side by side.
+//! Figures, each drawn from its table, as SVG and PNG, with the table as CSV.
 //!
-//! Nothing of the machine is needed: the PNG's font is part of the program, and the SVG names a generic family.
+//! They do not depend on the machine: the PNG's font is embedded in the program, and the SVG uses a generic family.
 
 mod canvas;
 pub mod communication;
@@ -25,12 +25,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_table::{FileError, Format};
 
-/// Pixels of the PNG for each unit of the drawing.
+/// Pixels of the PNG per unit of the drawing.
 const PNG_SCALE: f64 = 2.0;
-/// The bitmap backend centres a text's line, not its letters.
+/// Correction in ems for the bitmap backend, which centres a text's line, not its letters.
 const PNG_DROP: f64 = 0.2;
 
-/// The figure as an SVG document with a title and a description, fit for an HTML page; ids in it begin with `id`.
+/// Draws the figure as an SVG document with a title and a description, for use in an HTML page. Its ids start with `id`.
 pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     let (width, height) = figure.size();
     let mut drawing = String::new();
@@ -51,7 +51,7 @@ pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     Ok(document.into_string())
 }
 
-/// Writes `<name>.svg`, `<name>.png` and `<name>.csv` into `folder`, which is created. Returns the files.
+/// Writes `<name>.svg`, `<name>.png` and `<name>.csv` into `folder`, which it creates. Returns the files.
 ///
 /// # Errors
 /// [`ReportError::Figure`], [`ReportError::File`].
@@ -65,7 +65,7 @@ pub fn write(figure: &Multiples, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(vec![csv, vector, bitmap])
 }
 
-/// The figure as the contents of a PNG file, two pixels for each unit.
+/// Draws the figure as a PNG file with [`PNG_SCALE`] pixels per unit.
 pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     let (width, height) = figure.size();
     let scaled = |length: u32| (f64::from(length) * PNG_SCALE) as u32;

@@ -1,4 +1,4 @@
-//! Small multiples: one plot for each application, side by side, all of one kind.
+//! Small multiples: plots of the same kind, one for each application.
 
 use super::canvas::{Canvas, bold, look};
 use super::palette;
@@ -29,7 +29,7 @@ impl Scale {
         }
     }
 
-    /// Whole numbers in bands: 0 to the number of `names`, each name in the middle of its band.
+    /// Returns a scale with one band of width 1 for each name, labelled in its middle.
     pub fn bands(names: impl IntoIterator<Item = String>, label: &str) -> Self {
         let middles = (0..).map(|index| f64::from(index) + 0.5);
         let ticks: Vec<_> = middles.zip(names).collect();
@@ -41,14 +41,14 @@ impl Scale {
         Self::new(0.0, 1.0, label, (0..=4).map(tick).collect())
     }
 
-    /// From 0 to at least `max`, with round ticks.
+    /// Returns a scale from 0 to at least `max`, with round ticks.
     pub fn linear(max: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
         let max = if max > 0.0 { max } else { 1.0 };
         let step = round_step(max);
         Self::stepped(0.0, (max / step).ceil() * step, step, label, show)
     }
 
-    /// From `low` to `high` exactly, with round ticks in between.
+    /// Returns a scale from exactly `low` to `high`, with round ticks.
     pub fn within(low: f64, high: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
         Self::stepped(low, high, round_step(high - low), label, show)
     }
@@ -60,7 +60,7 @@ impl Scale {
         Self::new(low, high, label, ticks.map(|v| (v, show(v))).collect())
     }
 
-    /// The integers from 0 up to but not including `count`, each in its own band, with only as many labels as fit.
+    /// Returns a scale of the integers below `count`, each in its own band, with as many labels as fit.
     pub fn numbers(count: u64, label: &str) -> Self {
         let mut every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter();
         let every = every.find(|every| count / every <= 10);
@@ -69,7 +69,7 @@ impl Scale {
         Self::new(0.0, count.max(1) as f64, label, ticks)
     }
 
-    /// A logarithmic scale between powers of `base` that enclose `low` and `high`, both positive.
+    /// Returns a logarithmic scale between powers of `base` that enclose `low` and `high`, both positive.
     pub fn powers(
         base: u32,
         low: f64,
@@ -91,7 +91,7 @@ impl Scale {
         }
     }
 
-    /// Place of a value, 0 at the low and 1 at the high end.
+    /// Returns the position of a value: 0 at the low end, 1 at the high end.
     fn place(&self, value: f64) -> f64 {
         let place = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -102,7 +102,7 @@ impl Scale {
     }
 }
 
-/// The smallest round step that fits at most five times into `length`, which must be positive.
+/// Returns the smallest round step that fits at most five times into `length`, which must be positive.
 fn round_step(length: f64) -> f64 {
     let unit = 10f64.powf((length / 4.0).log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * unit).into_iter();
@@ -111,7 +111,7 @@ fn round_step(length: f64) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Something drawn in a plot, in the plot's values.
+/// An element of a plot, in the coordinates of its scales.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
     Area((f64, f64), (f64, f64), RGBColor),
@@ -134,9 +134,9 @@ pub enum Layout {
     /// In rows, with grid lines.
     #[default]
     Grid,
-    /// In rows, square and without grid lines.
+    /// In rows, square, without grid lines.
     Maps,
-    /// One below the other, with room for texts over the bars.
+    /// Stacked vertically, with room for texts over the bars.
     Stacked,
 }
 
@@ -145,7 +145,7 @@ pub enum Layout {
 pub struct Multiples {
     /// File name without extension.
     pub name: &'static str,
-    /// Heading, a few words.
+    /// Short heading.
     pub title: String,
     /// Description in a sentence or two, for screen readers.
     pub description: &'static str,
@@ -157,14 +157,14 @@ pub struct Multiples {
 
 const MARGIN: f64 = 16.0;
 const HEAD: f64 = 78.0;
-/// Around the inside of a plot: left, right, top, bottom.
+/// Margins around the inside of a plot: left, right, top, bottom.
 const AROUND: (f64, f64, f64, f64) = (66.0, 14.0, 26.0, 50.0);
 const COLUMNS: usize = 3;
 /// Anchors of texts.
 const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
 const CENTRE: (HPos, VPos) = (HPos::Center, VPos::Center);
 const BELOW: (HPos, VPos) = (HPos::Center, VPos::Top);
-/// From this number of bands on, bands of stacked plots are too narrow for texts over the bars.
+/// Minimum number of bands at which those of stacked plots are too narrow for texts over the bars.
 pub(super) const MANY: usize = 13;
 
 impl Multiples {
@@ -185,6 +185,11 @@ impl Multiples {
             plots,
             table,
         }
+    }
+
+    #[must_use]
+    pub(crate) fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
     }
 
     fn columns(&self) -> usize {
@@ -211,7 +216,7 @@ impl Multiples {
         }
     }
 
-    /// Space to the left of a plot; wider than usual if the labels are long.
+    /// Returns the space to the left of a plot, which depends on the length of the labels.
     fn left(&self) -> f64 {
         let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
         let longest = ticks.map(|(_, text)| text.chars().count()).max();
@@ -227,7 +232,7 @@ impl Multiples {
         (self.left() + width + right, top + height + bottom)
     }
 
-    /// Width and height in units of the drawing (CSS pixels in the SVG).
+    /// Returns width and height in units of the drawing (CSS pixels in the SVG).
     pub fn size(&self) -> (u32, u32) {
         let (step, columns) = (self.step(), self.columns());
         let rows = self.plots.len().div_ceil(columns).max(1);
@@ -238,7 +243,7 @@ impl Multiples {
 
     pub(super) fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
         let mut title = bold(&look(16.0, palette::BLACK, LEFT));
-        // A figure of one plot has less room than some titles need.
+        // A figure with one plot is narrower than some titles.
         let room = f64::from(self.size().0) - 2.0 * MARGIN;
         let fitting = (room / canvas.text_width(&self.title, &title)).min(1.0);
         title.font = title.font.resize(title.font.get_size() * fitting);
@@ -264,7 +269,7 @@ impl Multiples {
         let (mut x, mut y) = (MARGIN, 53.0);
         let right = f64::from(self.size().0);
         for (name, colour) in &self.legend {
-            // Colours without a name are steps between two named ones.
+            // Colours without a name are steps of a gradient.
             let width = match *name {
                 "" => 14.0,
                 name => 18.0 + canvas.text_width(name, &look) + 22.0,
@@ -300,7 +305,7 @@ impl Multiples {
         let note = canvas.shortened(&plot.note, (right - after).max(20.0), &small);
         canvas.text(&note, (after, top - 12.0), &small)?;
 
-        // Lines of names must not touch each other.
+        // Labels must not touch each other.
         let is_crowded = plot.y.ticks.len() as f64 * 12.0 > height;
         let em = if is_crowded { 9.0 } else { 10.5 };
         let label = look(em, palette::BLACK, (HPos::Right, VPos::Center));

@@ -1,11 +1,11 @@
-//! Numbers for people: bytes with a unit, shares in percent.
+//! Formats numbers for people: bytes with a unit, shares in percent.
 
-/// A number of bytes for people, three digits and a decimal unit.
+/// Formats a number of bytes with three digits and a decimal unit.
 pub fn bytes(value: f64) -> String {
     in_units(value, ["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// A number of things for people, three digits and k, M, G and so on for thousands.
+/// Formats a count with three digits and k, M, G and so on.
 pub fn count(value: f64) -> String {
     in_units(value, ["", "k", "M", "G", "T", "P"])
 }
@@ -19,7 +19,7 @@ fn in_units(mut value: f64, [one, thousands @ .., last]: [&str; 6]) -> String {
     }
     for unit in thousands {
         value /= 1000.0;
-        // Values that would be rounded to 1000 belong to the next unit.
+        // Values that would round to 1000 get the next unit.
         if value < 999.5 {
             return match value {
                 99.95.. => format!("{value:.0} {unit}"),
@@ -36,7 +36,7 @@ fn trimmed(number: String, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// A share for people. Only nothing is 0 % and only all is 100 %.
+/// Formats a share in percent. Only exactly 0 is shown as 0 %, and only exactly 1 as 100 %.
 pub fn percent(share: f64) -> String {
     match share {
         _ if share > 0.0 && share < 0.0005 => "< 0.1 %".to_owned(),

@@ -1,4 +1,4 @@
-//! Figures 6.7 to 6.9, and when the launches ran: what changes from superstep to superstep.
+//! Figures 6.7 to 6.9 and the timeline: changes over the supersteps.
 
 use super::communication::{Application, bars, joined, plots};
 use super::multiples::{Mark, Multiples, Plot, Scale};
@@ -13,10 +13,10 @@ fn thousandths(value: f64) -> String {
     ((value * 1000.0).round() / 1000.0).to_string()
 }
 
-/// From this number of launches on, lines instead of bars.
+/// Minimum number of launches for lines instead of bars.
 const MANY: usize = 60;
 
-/// Upper limit on marks, already more than a plot is pixels wide.
+/// Limit on marks, above the width of a plot in pixels.
 const MOST_MARKS: usize = 1000;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
@@ -70,7 +70,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
         let max = rows.iter().map(|row| row.bytes).max().unwrap_or(0) as f64;
         Plot {
             x: Scale::numbers(count, "launches in between"),
-            // Room for the text over the highest bar.
+            // Leave room for the text over the highest bar.
             y: Scale::linear(max * 1.08, "transferred bytes", bytes),
             marks,
             ..Plot::default()
@@ -90,7 +90,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
 pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.connectivity;
-        // The table lacks launches from which nothing was received, but they keep their place on the axis.
+        // The table lacks launches from which nothing was received, but they still have a position on the axis.
         let steps = (0u32..).zip(&metrics.supersteps);
         let places: HashMap<_, _> = steps.map(|(at, s)| ((s.stream, s.superstep), at)).collect();
         let place = |row: &ConnectivityRow| {
@@ -164,10 +164,10 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
                 continue;
             };
             let left = milliseconds(row.begin_ns);
-            // Two launches side by side stay two, and a short one stays visible.
+            // Adjacent launches remain separate, and short ones visible.
             let right = (left + (right - left) * 0.97).max(left + end / 500.0);
             match bars[at].last_mut() {
-                // Overlapping bars become one: a program may have tens of thousands of launches.
+                // Merge overlapping bars: a program may have tens of thousands of launches.
                 Some(last) if last.0 <= left && left <= last.1 => last.1 = last.1.max(right),
                 _ => bars[at].push((left, right)),
             }
@@ -197,7 +197,7 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "timeline",
         "When the launches ran",
-        "One bar per launch, in the row of its kernel and, if there are several, its stream. \
+        "One bar per launch, in the row of its kernel and, if there is more than one, its stream. \
          Times are those of the traced program.",
         &[("launch", palette::BLUE)],
         plots(applications, plot),

@@ -1,4 +1,4 @@
-//! Colours that colour-blind readers can tell apart and that also differ in lightness.
+//! Colours that colour-blind readers can distinguish, and that also differ in lightness.
 //!
 //! Okabe and Ito, "Color Universal Design", 2008.
 
@@ -13,13 +13,13 @@ pub const BLUE: RGBColor = RGBColor(0, 114, 178);
 pub const VERMILLION: RGBColor = RGBColor(213, 94, 0);
 pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
-/// Reddish purple at half strength, for values shown next to the exact ones.
+/// Reddish purple at half strength, for values shown next to exact ones.
 pub const LIGHT_PURPLE: RGBColor = RGBColor(229, 188, 211);
 
 pub const GREY: RGBColor = RGBColor(85, 85, 85);
 pub const LIGHT_GREY: RGBColor = RGBColor(221, 221, 221);
 
-/// The shade of `count` on a logarithmic scale, from almost white for 0 to dark blue for `most`.
+/// Returns the shade of `count` on a logarithmic scale, from almost white for 0 to dark blue for `most`.
 pub fn shade(count: u64, most: u64) -> RGBColor {
     let depth = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
     let depth = depth.clamp(0.0, 1.0);

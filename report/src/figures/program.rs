@@ -1,4 +1,4 @@
-//! The figures of one program from its analysis, without the run of a suite.
+//! Figures of one program from its analysis, without a suite run.
 
 use super::communication::all;
 use super::data_volume::{DataVolumeRow, of};
@@ -14,7 +14,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// `metrics` are those of the analysis, if it has them.
+    /// `metrics` are those of the analysis, if any.
     pub fn new(name: String, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
         let counts = &analysis.counts.total;
         let communication = &analysis.communication.total;
@@ -43,10 +43,10 @@ impl Program {
         figures
     }
 
-    /// One of them by its name.
+    /// Returns the figure named `name`.
     ///
     /// # Errors
-    /// [`ReportError::NoSuchFigure`]; [`ReportError::NothingToDraw`] if other programs have one.
+    /// [`ReportError::NoSuchFigure`]; [`ReportError::NothingToDraw`] if only other programs have it.
     pub fn figure(&self, name: &str) -> Result<Multiples> {
         let figures = self.figures();
         let known: Vec<_> = figures.iter().map(|figure| figure.name).collect();
@@ -60,7 +60,7 @@ impl Program {
         })
     }
 
-    /// Content that a figure needs and this program lacks.
+    /// Describes the content that a figure needs and this program lacks.
     fn shows(&self, name: &str) -> Option<&'static str> {
         let is_any =
             || (all(&[("", &Metrics::default())]).iter()).any(|figure| figure.name == name);

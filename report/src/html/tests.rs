@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn digits_in_groups() {
+fn digits_are_grouped() {
     assert_eq!(grouped(0), "0");
     assert_eq!(grouped(999), "999");
     assert_eq!(grouped(1000), "1,000");

@@ -84,8 +84,8 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
 
 fn transfers_between(blocks: CtaBlocks) -> String {
     format!(
-        "between {blocks}: figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of several GPUs are of such blocks, numbered in a row, \
-         where they say CTA; bytes are those that each CTA received"
+        "between {blocks}: in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means such a block, \
+         numbered consecutively; bytes are those that each CTA received"
     )
 }
 
@@ -152,7 +152,7 @@ fn opaque_kernels(name: &str, opaque: &OpaqueSummary) -> Markup {
     html! { h3 { "Opaque launches" } (table(&caption, rows)) }
 }
 
-/// The checks, folded to one line where all hold.
+/// Renders the checks, collapsed to one line if all hold.
 fn checks(benchmark: &BenchmarkSummary) -> Markup {
     let checks = &benchmark.verification;
     let count = |which: fn(&Check) -> bool| checks.iter().filter(|check| which(check)).count();

@@ -1,4 +1,4 @@
-//! The page's figures of communication, and the thesis' statements beside what was measured.
+//! The page's figures of communication, and the statements of the thesis compared with the measurements.
 
 use super::{places, published};
 use crate::claims::{self, Claim, Program, Verdict};
@@ -17,10 +17,10 @@ use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
-/// The metrics of a run's benchmarks, by name, in the run's order.
+/// Metrics of a run's benchmarks, by name, in the run's order.
 pub type Measured = Vec<(String, Metrics)>;
 
-/// Reads the tables of every benchmark of the run in `folder` that has them.
+/// Reads the tables of every benchmark of the run in `folder` that has tables.
 pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     let mut measured = Measured::new();
     for benchmark in &run.benchmarks {
@@ -32,7 +32,7 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     Ok(measured)
 }
 
-/// The figures of all benchmarks side by side, with what was published of them.
+/// Draws the figures of all benchmarks side by side, with the published values.
 pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> Vec<Multiples> {
     let measured = measured.iter();
     let named: Vec<_> = measured
@@ -78,11 +78,11 @@ pub(super) fn section(
     let content = html! {
         p {
             "A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
-             The tables behind the figures are in " code { "tables/" } "; " code { "figures/" } " holds each figure as SVG, PNG and CSV. \
+             The tables behind the figures are in " code { "tables/" } "; " code { "figures/" } " contains each figure as SVG, PNG and CSV. \
              Figure numbers refer to the thesis (" (thesis()) ")."
         }
         @if !without.is_empty() {
-            p { "Strides (figure 6.5) need a trace, which there is not of " (without.join(", ")) "." }
+            p { "Strides (figure 6.5) need a trace; there is none of " (without.join(", ")) "." }
         }
         (published::introduction(run, rows))
         @for figure in side_by_side(measured, rows) {
@@ -115,7 +115,7 @@ pub(super) fn of_benchmark(name: &str, measured: &[(String, Metrics)]) -> Result
 
 pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
     let drawing = if figure.layout == Layout::Maps {
-        // Tens of thousands of cells are too much for a page's SVG.
+        // Tens of thousands of cells are too many for a page's SVG.
         let picture = BASE64_STANDARD.encode(figures::png(figure)?);
         let (width, height) = figure.size();
         html! {

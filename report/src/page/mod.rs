@@ -1,4 +1,4 @@
-//! The page of a run: one self-contained `index.html`, which needs no network and no script.
+//! The page of a run: a self-contained `index.html` that needs no network and no script.
 
 mod benchmark;
 mod communication;
@@ -24,8 +24,8 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 
-/// Draws everything of a run again from its summary and the tables in `folder`: figures, the table of claims, `index.html`.
-/// Returns the path of the page.
+/// Redraws a run from its summary and the tables in `folder`: figures, the table of claims, `index.html`. Returns the
+/// path of the page.
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let run = &run.by_process();
     let measured = measured(folder, run)?;
@@ -59,7 +59,6 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The page as text.
 pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
     let rows = of_run(run, measured);
     let parts = [
@@ -83,7 +82,7 @@ pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String>
         ),
     ];
     let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
-    // A part that has nothing to say is empty.
+    // Parts without content are empty.
     let parts = parts.into_iter().filter(|(.., part)| !part.0.is_empty());
     let mut parts: Vec<_> = parts.map(named).collect();
     for benchmark in &run.benchmarks {
@@ -140,7 +139,7 @@ fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
         text: benchmark.name.clone(),
         id: id("benchmark", &benchmark.name),
     };
-    // Enough of a digest to tell two apart by eye.
+    // The first digits suffice to compare digests by eye.
     let digest = benchmark.digest.as_deref().unwrap_or(DASH).chars().take(12);
     [
         ("Benchmark", name),

@@ -1,4 +1,5 @@
-//! The tables of one benchmark: which arrays and lines communicate, in which pattern, over several GPUs, and what launches touch.
+//! The tables of one benchmark: arrays and lines that communicate, communication patterns, the model of multiple GPUs,
+//! and footprints of launches.
 
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, Meaning, fold, table};
@@ -9,10 +10,10 @@ use superstep_analysis::metrics::lines::LineRow;
 use superstep_analysis::metrics::scaling::ScalingRow;
 use superstep_trace::display_name;
 
-/// Rows of a table that the page shows; the files have all of them.
+/// Maximum number of rows of a table on the page; the files have all of them.
 const ROWS: usize = 16;
 
-/// Arrays and lines, after a warning of uninitialised reads.
+/// Renders the tables of arrays and lines, after a warning about uninitialised reads.
 pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
     let arrays = metrics.arrays.iter();
     let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
@@ -62,7 +63,7 @@ fn line_table(name: &str, lines: &[LineRow]) -> Markup {
     })
 }
 
-/// Bounds of inexact quantities of a run in situ.
+/// Renders the bounds of inexact quantities of a run in situ.
 pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.bounds;
     if rows.is_empty() {
@@ -80,13 +81,13 @@ pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
         ]
     });
     html! {
-        h3 { "What lies between bounds" }
-        p { "All other numbers are exact. Figures and other tables have what was counted, which lies between the bounds." }
+        h3 { "Quantities with bounds" }
+        p { "All other numbers are exact. Figures and other tables show the counted value, which is between the bounds." }
         (table)
     }
 }
 
-/// Reads of memory that nothing has written.
+/// Renders a warning about reads of uninitialised memory.
 fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.uninitialised;
     if rows.is_empty() {
@@ -112,10 +113,10 @@ fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
             ("First superstep", Cell::Number(first)),
         ]
     });
-    html! { h3 { "Warning: reads of memory that nothing has written" } (table) }
+    html! { h3 { "Warning: reads of uninitialised memory" } (table) }
 }
 
-/// File and line, without the folder.
+/// Formats file and line, without the folder.
 fn place(file: &str, line: u32) -> String {
     let file = file.rsplit('/').next().unwrap_or(file);
     match line {
@@ -124,7 +125,7 @@ fn place(file: &str, line: u32) -> String {
     }
 }
 
-/// A superstep, and its stream where it is not the first.
+/// Appends the stream to a superstep, unless it is the first stream.
 fn in_stream(superstep: String, stream: u32) -> String {
     match stream {
         0 => superstep,
@@ -241,7 +242,7 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// A table of the first of `rows`, with the name of the file that has all.
+/// Renders a table of the first `rows`, with the name of the file that has all of them.
 fn listed<R, const COLUMNS: usize>(
     caption: &str,
     rows: &[R],

@@ -1,4 +1,4 @@
-//! Published values in the page: marks in the figures, a table below each, and one of what differs and why.
+//! Published values in the page: marks in the figures, a table below each, and a table of differences with their reasons.
 
 use super::communication::thesis;
 use crate::figures::multiples::{Mark, Multiples, Plot};
@@ -16,16 +16,16 @@ pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
         @if !has_programs(run) {
         } @else if rows.is_empty() {
             p {
-                "The values that the thesis published are of the size " code { (SIZE) }
-                ", and stand beside the measured ones in runs of that size that trace whole programs."
+                "The thesis published values for the size " code { (SIZE) }
+                ". Runs of that size that trace whole programs show them next to the measured values."
             }
         } @else {
-            p { "Lines in vermilion are what the thesis published; below each figure stand published and measured values." }
+            p { "Vermilion lines mark the values that the thesis published. A table below each figure lists published and measured values." }
         }
     }
 }
 
-/// Adds the published values to a figure of all programs.
+/// Marks the published values in a figure of all programs.
 pub(super) fn mark(figure: &mut Multiples, rows: &[Beside]) {
     let Some(number) = number(figure.name) else {
         return;
@@ -45,7 +45,7 @@ fn number(name: &str) -> Option<&'static str> {
     Some(number)
 }
 
-/// A line where the measured value's bar ends, if it were as large as the published one.
+/// Adds a line at the height of the published value to the measured value's bar.
 fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     let bin = |bins: &[u64]| bins.iter().position(|&bin| bin == row.at);
     let named = |plot: &Plot| {
@@ -58,7 +58,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
         .plots
         .iter()
         .position(|it| it.title == row.application);
-    // Its plot, its band, and from where to where in a band of width 1.
+    // The plot, the band, and the start and end of the line in a band of width 1.
     let at = row.at as usize;
     let (plot, band, from, to) = match row.quantity {
         Quantity::Loaded => (Some(0), figure.plots.first().and_then(named), 0.1, 0.5),
@@ -74,7 +74,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
         Quantity::SuperstepStores => (of_program, Some(at), 0.5, 0.9),
         Quantity::Distance => (of_program, Some(at), 0.15, 0.85),
         Quantity::MeanOutDegree => (of_program, Some(at), 0.2, 0.8),
-        // Texts over the bars of the shares.
+        // These are the texts over the bars of the shares.
         Quantity::CutX | Quantity::CutY => return false,
     };
     let height = match row.quantity {
@@ -97,7 +97,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     plot.y.high = plot.y.high.max(height);
     let band = band as f64;
     let line = vec![(band + from, height), (band + to, height)];
-    // Below the texts over the bars.
+    // Draw the line below the texts over the bars.
     let mut marks = plot.marks.iter();
     let place = marks.position(|mark| matches!(mark, Mark::Text(..)));
     let line = Mark::Line(line, 2.5, palette::VERMILLION);
@@ -161,8 +161,8 @@ pub(super) fn section(rows: &[Beside]) -> Markup {
     });
     let content = html! {
         p {
-            "How many of the values that the thesis published (" (thesis()) ") this run found. \
-             Those of figures 6.7 and 6.9 are read off plots, and " em { "close" } " within 1 %. \
+            "Agreement of this run with the values that the thesis published (" (thesis()) "). \
+             Values of figures 6.7 and 6.9 were read off plots, and are " em { "close" } " within 1 %. \
              All values: " code { "tables/published.csv" } "."
         }
         (table("Values of the thesis, by figure and program", rows))

@@ -1,4 +1,4 @@
-//! The page's structure, and that nothing from outside gets into it unescaped.
+//! Tests of the page's structure and escaping.
 
 mod hostile;
 
@@ -93,7 +93,7 @@ pub(super) fn run() -> RunSummary {
     }
 }
 
-/// Every tag of the page that opens an element, and whether each is closed in order.
+/// Checks that every element of the page is closed in order.
 pub(super) fn check_nesting(page: &str) {
     const VOID: [&str; 3] = ["meta", "!DOCTYPE", "img"];
     let mut open: Vec<&str> = Vec::new();
@@ -123,7 +123,7 @@ pub(super) fn check_nesting(page: &str) {
 }
 
 #[test]
-fn page_is_well_formed_and_says_it_all() {
+fn page_is_well_formed_and_complete() {
     let page = index(&run(), &[]).unwrap();
     check_nesting(&page);
     for text in [
@@ -144,7 +144,7 @@ fn page_is_well_formed_and_says_it_all() {
 }
 
 #[test]
-fn checks_fold_to_one_line_where_all_hold() {
+fn checks_are_collapsed_if_all_hold() {
     let mut run = run();
     let checks = |run: &RunSummary| {
         let page = index(run, &[]).unwrap();
@@ -209,7 +209,7 @@ fn page_is_self_contained() {
 }
 
 #[test]
-fn every_link_leads_somewhere_and_every_table_has_a_caption() {
+fn links_have_targets_and_tables_have_captions() {
     let page = index(&run(), &[]).unwrap();
     for part in page.split("href=\"#").skip(1) {
         let target = part.split('"').next().unwrap_or_default();
@@ -223,7 +223,7 @@ fn every_link_leads_somewhere_and_every_table_has_a_caption() {
 }
 
 #[test]
-fn an_empty_run_has_a_page() {
+fn empty_run_has_a_page() {
     let page = index(&RunSummary::default(), &[]).unwrap();
     check_nesting(&page);
     assert!(page.contains("0 benchmarks: 0 passed."));
@@ -233,7 +233,7 @@ pub(super) fn metrics() -> Metrics {
     metrics_of("step", "_ZL7d_cells", "_Z6gatherPKfi", "hs2d.cu")
 }
 
-/// Two CTAs, one of which reads what the other wrote: with the names of the kernel, the array, the function and its file.
+/// Metrics of two CTAs, one of which reads data that the other wrote, with these names.
 fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics {
     use superstep_analysis::communication::UnwrittenRead;
     use superstep_analysis::communication::{
@@ -332,7 +332,7 @@ fn figures_and_claims_are_in_the_page() {
     assert_eq!(count("<figure>"), 11 + 2 * 10);
     assert_eq!(count("<img "), 3 * 3);
     assert_eq!(count("src="), count("src=\"data:image/png;base64,"));
-    assert_eq!(count("alt=\"Who reads from whom"), 3 * 3);
+    assert_eq!(count("alt=\"Reads between CTAs"), 3 * 3);
     for text in [
         "id=\"claims\"",
         "not measurable",
@@ -345,7 +345,7 @@ fn figures_and_claims_are_in_the_page() {
         "Source lines that communicate most",
         "point-to-point",
         "Footprint and reuse of each launch of bfs",
-        "reads of memory that nothing has written",
+        "reads of uninitialised memory",
         "1,236",
         ">warning<",
         "25.0 %",
@@ -366,7 +366,7 @@ fn figures_and_claims_are_in_the_page() {
 }
 
 #[test]
-fn a_run_is_drawn_again_from_its_tables() {
+fn run_is_redrawn_from_its_tables() {
     let folder = tempfile::tempdir().unwrap();
     let tables = folder.path().join("tables/hs2d");
     std::fs::create_dir_all(&tables).unwrap();
@@ -391,7 +391,7 @@ fn a_run_is_drawn_again_from_its_tables() {
 }
 
 #[test]
-fn a_run_in_situ_says_so_and_shows_bounds() {
+fn run_in_situ_shows_bounds() {
     let row = BoundRow {
         superstep: 1,
         kernel: "step".to_owned(),
@@ -429,9 +429,9 @@ fn a_run_in_situ_says_so_and_shows_bounds() {
     assert!(!page.contains("stride-hs2d-title"));
     for text in [
         "in situ: added up while kernels ran",
-        "Strides (figure 6.5) need a trace, which there is not of hs2d.",
+        "Strides (figure 6.5) need a trace; there is none of hs2d.",
         "500,000–600,000 of 1,048,576 stored bytes (47.7 %–57.2 %)",
-        "What lies between bounds",
+        "Quantities with bounds",
         "1,234",
         "5,678",
     ] {
@@ -444,7 +444,7 @@ fn a_run_in_situ_says_so_and_shows_bounds() {
 }
 
 #[test]
-fn numbers_that_are_too_large_to_add_up_are_shown_as_the_largest() {
+fn sums_saturate() {
     let mut run = run();
     let bytes = run.benchmarks[0].bytes.as_mut().unwrap();
     (bytes.loaded, bytes.stored, bytes.atomic) = (u64::MAX, u64::MAX - 1, 2);

@@ -1,4 +1,4 @@
-//! Many runs, night by night: what tracing cost, how large captures were, how fast they were analysed.
+//! Trends over many runs: cost of tracing, size of captures, speed of the analysis.
 
 use super::communication::embed;
 use crate::error::Result;
@@ -14,19 +14,19 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_table::FileError;
 
 table_from! {
-    /// A program in one run, or all of them.
-    fn table((program, number, run, value), (&str, u64, &RunSummary, f64)) = "trend" {
+    /// A program, or all programs, in one run.
+    fn table<'a>((program, number, run, value), (&'a str, u64, &'a RunSummary, f64)) = "trend" {
         suite: String = "suite of the run" => run.suite.clone();
         size: String = "size preset of the run" => run.size.clone();
         device: String = "device of the run" => run.device.clone();
-        run: u64 = "number of the run in the order of their starts, from 0" => *number;
+        run: u64 = "number of the run in the order of their starts, from 0" => number;
         started: String = "start of the run, UTC" => run.started.clone();
-        program: String = "name in the manifest, or `all programs`: the geometric mean" => (*program).to_owned();
-        value: f64 = "what the figure shows" => *value;
+        program: String = "name in the manifest, or `all programs`: the geometric mean" => program.to_owned();
+        value: f64 = "what the figure shows" => value;
     }
 }
 
-/// Runs that can be compared: suite, size, device, whether in situ; in the order of their starts.
+/// Comparable runs (same suite, size, device, and whether in situ), ordered by start.
 type Groups<'a> = BTreeMap<(&'a str, &'a str, &'a str, bool), Vec<&'a RunSummary>>;
 
 struct Quantity {
@@ -66,7 +66,7 @@ const QUANTITIES: [Quantity; 3] = [
     },
 ];
 
-/// Whether the program passed with a whole recording.
+/// Returns whether the program passed and was recorded completely.
 fn counts(program: &BenchmarkSummary) -> bool {
     program.status == Status::Passed && program.selection.is_none()
 }
@@ -76,7 +76,7 @@ fn accesses(program: &BenchmarkSummary) -> Option<f64> {
     Some((threads.loads + threads.stores + threads.atomics) as f64)
 }
 
-/// `None` where it has no meaning; numbers come from files.
+/// Returns the ratio, or `None` if it is meaningless: the numbers come from files.
 fn ratio(above: f64, below: f64) -> Option<f64> {
     let ratio = above / below;
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
@@ -98,14 +98,14 @@ impl Quantity {
         mean(self.values(run).map(|(_, value)| value))
     }
 
-    /// A plot of all programs, and one of each.
+    /// Draws a plot of all programs and one of each.
     fn figure(&self, runs: &[&RunSummary]) -> Multiples {
         const ALL: &str = "all programs";
         let mut lines: Vec<(String, Vec<(u64, f64)>)> = vec![(ALL.to_owned(), Vec::new())];
         for (number, run) in (0..).zip(runs) {
             lines[0].1.extend(self.mean(run).map(|mean| (number, mean)));
             for (program, value) in self.values(run) {
-                // The first line has no name that a program could take.
+                // The first line is skipped: a program may have its name.
                 match lines[1..].iter_mut().find(|(name, _)| *name == program) {
                     Some((_, line)) => line.push((number, value)),
                     None => lines.push((program, vec![(number, value)])),
@@ -117,7 +117,7 @@ impl Quantity {
             let row = |&(number, value)| (&**program, number, runs[number as usize], value);
             line.iter().map(row)
         });
-        let table = table(&rows.collect::<Vec<_>>());
+        let table = table(rows);
         let plots = lines.into_iter().map(|(title, line)| {
             let points = line
                 .iter()
@@ -164,7 +164,7 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
     groups
 }
 
-/// Writes `index.html` into `folder`, which is created, and the figures with their tables. Returns the path of the page.
+/// Writes `index.html` and the figures with their tables into `folder`, which it creates. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let groups = groups(runs);
     let headings = groups.keys().map(|(suite, size, device, in_situ)| {
@@ -182,7 +182,7 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
         for quantity in &QUANTITIES {
             let figure = quantity.figure(group);
             if !figure.plots.is_empty() {
-                // Names come from files, and are no names of folders.
+                // Names come from files and are not safe as folder names.
                 figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
                 drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
             }

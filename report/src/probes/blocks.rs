@@ -1,4 +1,4 @@
-//! Basic blocks by their executions, as a picture of the control-flow graph: Ocelot's figure 4.
+//! Basic blocks by number of executions, drawn as a control-flow graph: Ocelot's figure 4.
 
 use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 table_from! {
     /// The block of each program that most threads entered.
-    fn summary((program, hottest), (&ProgramSites<'_>, &SiteTotals<'_>)) = "hottest-blocks" {
+    fn summary<'a>((program, hottest), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "hottest-blocks" {
         program: String = "the program" => program.name.to_owned();
         blocks: u64 = "basic blocks of its device code" => program.sites.len() as u64;
         executed: u64 = "of those, blocks that a thread entered" => program.above_zero(0);
@@ -24,7 +24,7 @@ table_from! {
 
 table_from! {
     /// One basic block.
-    fn each((program, block), (&ProgramSites<'_>, &SiteTotals<'_>)) = "basic-blocks" {
+    fn each<'a>((program, block), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "basic-blocks" {
         program: String = "the program" => program.name.to_owned();
         function: String = "the function" => block.function.clone();
         block: u64 = "number of the block in its function" => block.site.block.into();
@@ -40,7 +40,7 @@ table_from! {
 }
 
 impl SiteTotals<'_> {
-    /// First and last source line; 0 when unknown.
+    /// Returns the first and last source line; 0 when unknown.
     fn lines(&self) -> (u64, u64) {
         let (first, last) = self.site.lines.unwrap_or((0, 0));
         (first.into(), last.into())
@@ -51,7 +51,7 @@ fn share(program: &ProgramSites<'_>, block: &SiteTotals<'_>) -> f64 {
     percent(block.fields[0] as f64, program.sum(0) as f64)
 }
 
-/// Blocks of a picture at most: those around the hottest one.
+/// Maximum number of blocks in a picture, around the hottest one.
 const MOST_BLOCKS: usize = 14;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
@@ -60,10 +60,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         let hottest = one.sites.iter().max_by_key(|site| site.fields[0])?;
         Some((one, hottest))
     });
-    let blocks = programs
-        .iter()
-        .flat_map(|one| one.sites.iter().map(move |site| (one, site)));
-    let table = each(&blocks.collect::<Vec<_>>());
+    let blocks = programs.iter();
+    let table = each(blocks.flat_map(|one| one.sites.iter().map(move |site| (one, site))));
     let figure = Multiples::new(
         "hot-regions",
         "Basic blocks around the hottest one: the darker, the more threads",
@@ -78,7 +76,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     );
     Ok(Study {
         figures: vec![figure],
-        tables: vec![summary(&hottest.collect::<Vec<_>>()), table],
+        tables: vec![summary(hottest), table],
     })
 }
 
@@ -97,7 +95,7 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
     let shown = &blocks[first..blocks.len().min(first + MOST_BLOCKS)];
     let most = shown.iter().map(|row| row.fields[0]).max().unwrap_or(0);
     let height = shown.len();
-    // From top to bottom.
+    // Bands run from top to bottom.
     let band = |index: usize| (height - 1 - index) as f64;
     let mut marks = Vec::new();
     for (index, row) in shown.iter().enumerate() {

@@ -14,23 +14,23 @@ const DIVERGENT: usize = 3;
 
 table_from! {
     /// The conditional branches of each program.
-    fn summary(branches, ProgramSites<'_>) = "branches" {
+    fn summary<'a>(branches, &'a ProgramSites<'a>) = "branches" {
         program: String = "the program" => branches.name.to_owned();
         static_branches: u64 ["branches"] = "conditional branches in its device code" =>
             branches.sites.len() as u64;
         static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
             branches.above_zero(DIVERGENT);
-        static_percent: f64 ["%"] = "the second of the first" => static_percent(branches);
+        static_percent: f64 ["%"] = "static_divergent, of static_branches" => static_percent(branches);
         dynamic_branches: u64 ["warp executions"] = "executions by warps" => branches.sum(EXECUTIONS);
         dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split" =>
             branches.sum(DIVERGENT);
-        dynamic_percent: f64 ["%"] = "the second of the first" => dynamic_percent(branches);
+        dynamic_percent: f64 ["%"] = "dynamic_divergent, of dynamic_branches" => dynamic_percent(branches);
     }
 }
 
 table_from! {
     /// One conditional branch.
-    fn each(branch, &SiteTotals<'_>) = "branch-sites" {
+    fn each<'a>(branch, &'a SiteTotals<'a>) = "branch-sites" {
         program: String = "the program" => branch.program.to_owned();
         function: String = "the function" => branch.function.clone();
         file: String = "source file" => branch.site.file.clone();
@@ -46,8 +46,8 @@ table_from! {
 }
 
 table_from! {
-    /// The conditional branches of each program, beside SASSI's table 1.
-    fn beside((branches, sassi), (&ProgramSites<'_>, [f64; 4])) = "branches-published" {
+    /// The conditional branches of each program, next to SASSI's table 1.
+    fn beside<'a>((branches, sassi), (&'a ProgramSites<'a>, [f64; 4])) = "branches-published" {
         program: String = "the program" => branches.name.to_owned();
         static_branches: u64 ["branches"] = "conditional branches in its device code" =>
             branches.sites.len() as u64;
@@ -55,7 +55,7 @@ table_from! {
         static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
             branches.above_zero(DIVERGENT);
         sassi_static_divergent: f64 ["branches"] = "SASSI, table 1: divergent static branches" => sassi[1];
-        static_percent: f64 ["%"] = "the second of the first" => static_percent(branches);
+        static_percent: f64 ["%"] = "static_divergent, of static_branches" => static_percent(branches);
         sassi_static_percent: f64 ["%"] = "SASSI, table 1: their share" => sassi[2];
         dynamic_percent: f64 ["%"] = "executions at which the warp split" => dynamic_percent(branches);
         sassi_dynamic_percent: f64 ["%"] = "SASSI, table 1: divergent executions of branches" => sassi[3];
@@ -76,7 +76,7 @@ fn dynamic_percent(branches: &ProgramSites<'_>) -> f64 {
     )
 }
 
-/// Branches of a figure at most.
+/// Maximum number of branches in a figure.
 const MOST_BARS: usize = 40;
 
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
@@ -84,12 +84,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     for program in &mut programs {
         (program.sites).sort_by_key(|site| std::cmp::Reverse(site.fields[EXECUTIONS]));
     }
-    let sites_table = each(
-        &programs
-            .iter()
-            .flat_map(|one| &one.sites)
-            .collect::<Vec<_>>(),
-    );
+    let sites_table = each(programs.iter().flat_map(|one| &one.sites));
     let figure = Multiples::new(
         "branch-divergence",
         "Warp executions of each conditional branch, and how many diverged",
@@ -106,13 +101,8 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         let sassi = published::find(suite, &rodinia.branches, one.name)?;
         Some((one, sassi))
     });
-    let published: Vec<_> = published.collect();
-    let mut tables = vec![summary(&programs), sites_table];
-    if !published.is_empty() {
-        tables.insert(1, beside(&published));
-    }
-    let figures = vec![figure];
-    Ok(Study { tables, figures })
+    let tables = [summary(&programs), beside(published), sites_table];
+    Ok(Study::new(tables, vec![figure]))
 }
 
 fn plot(program: &ProgramSites<'_>) -> Plot {

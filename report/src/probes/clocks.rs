@@ -1,4 +1,4 @@
-//! CTAs on SMs and how evenly they keep them busy: Ocelot's figure 6.
+//! Load balance of CTAs over SMs: Ocelot's figure 6.
 
 use super::{Program, Study, percent};
 use crate::error::Result;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
 
 table_from! {
-    /// How evenly the SMs of each program are kept busy.
-    fn summary(load, Load<'_>) = "sm-balance" {
+    /// Balance of each program over the SMs.
+    fn summary<'a>(load, &'a Load<'a>) = "sm-balance" {
         program: String = "the program" => load.program.to_owned();
         launches: u64 = "kernel launches" => load.launches;
         ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
@@ -19,40 +19,40 @@ table_from! {
             load.sms.iter().filter(|sm| sm.ctas == 0).count() as u64;
         mean_percent: f64 ["%"] = "mean over the SMs of their time, of the longest" =>
             percent(load.shares().sum(), load.sms.len() as f64);
-        least_percent: f64 ["%"] = "the same for the SM with the least" =>
+        least_percent: f64 ["%"] = "time of the SM with the least, of the longest" =>
             percent(load.shares().fold(1.0, f64::min), 1.0);
     }
 }
 
 table_from! {
     /// One SM in one program.
-    fn each((load, sm), (&Load<'_>, usize)) = "sm-load" {
+    fn each<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
         program: String = "the program" => load.program.to_owned();
-        sm: u64 = "number of the SM, or of the worker on the CPU backend" => *sm as u64;
-        ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => load.sms[*sm].ctas;
+        sm: u64 = "number of the SM, or of the worker on the CPU backend" => number;
+        ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => sm.ctas;
         cycles: u64 ["clock cycles"] =
-            "from its first CTA's start to its last one's end, added up over the launches" => load.sms[*sm].cycles;
+            "from its first CTA's start to its last one's end, added up over the launches" => sm.cycles;
         percent: f64 ["%"] = "of the same for the SM that took longest in each launch" =>
-            percent(load.sms[*sm].cycles as f64, load.longest as f64);
+            percent(sm.cycles as f64, load.longest as f64);
     }
 }
 
-/// More SMs than any GPU has: a larger number in the results is none of an SM.
+/// Limit of SM numbers, above that of any GPU; larger numbers in the results are errors.
 pub(super) const MOST_SMS: u64 = 1 << 16;
 
-/// The SMs of a program (CPU backend: its workers).
+/// Load of a program's SMs, or of its workers on the CPU backend.
 struct Load<'a> {
     program: &'a str,
     launches: u64,
     /// Sum of the longest span of each launch, in cycles.
     longest: u64,
-    /// By number.
+    /// SMs by number.
     sms: Vec<Sm>,
 }
 
 #[derive(Clone, Default)]
 struct Sm {
-    /// From the first start to the last end, added up over the launches. The clocks of two SMs are never compared.
+    /// Time from the first start to the last end, added up over the launches. Clocks of different SMs are never compared.
     cycles: u64,
     ctas: u64,
 }
@@ -67,7 +67,7 @@ impl<'a> Load<'a> {
         };
         for launch in &program.results.launches {
             let words = program.results.words(launch.fields)?;
-            // Start and end by SM.
+            // Start and end, by SM.
             let mut spans: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
             let row = launch.slots as usize * 3;
             for cta in words.chunks_exact(row.max(1)) {
@@ -128,10 +128,10 @@ impl<'a> Load<'a> {
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let loads = programs.iter().map(Load::of).collect::<Result<Vec<_>>>()?;
-    let sms = loads
-        .iter()
-        .flat_map(|load| (0..load.sms.len()).map(move |sm| (load, sm)));
-    let table = each(&sms.collect::<Vec<_>>());
+    let table = each(loads.iter().flat_map(|load| {
+        let sms = (0..).zip(&load.sms);
+        sms.map(move |(number, sm)| (load, number, sm))
+    }));
     let figure = Multiples::new(
         "sm-load",
         "Active time of each SM, relative to the longest",

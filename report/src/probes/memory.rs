@@ -9,7 +9,7 @@ use superstep_trace::ProbeResults;
 
 table_from! {
     /// The memory accesses of each program.
-    fn summary((name, matrix), Divergence<'_>) = "memory-divergence" {
+    fn summary<'a>((name, matrix), &'a Divergence<'a>) = "memory-divergence" {
         program: String = "the program" => (*name).to_owned();
         accesses: u64 ["access groups"] = "accesses to global memory by warps" => matrix.accesses();
         threads: u64 ["accesses"] = "accesses by threads" => matrix.threads();
@@ -22,19 +22,19 @@ table_from! {
 
 table_from! {
     /// One number of lines.
-    fn by_lines(((name, matrix), lines), (&Divergence<'_>, u64)) = "unique-lines" {
+    fn by_lines<'a>(((name, matrix), lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
         program: String = "the program" => (*name).to_owned();
-        lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches" => *lines;
-        threads: u64 ["accesses"] = "accesses of threads in such access groups" => matrix.threads_with(*lines);
+        lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches" => lines;
+        threads: u64 ["accesses"] = "accesses of threads in such access groups" => matrix.threads_with(lines);
         percent: f64 ["%"] = "of all accesses of threads" =>
-            percent(matrix.threads_with(*lines) as f64, matrix.threads() as f64);
+            percent(matrix.threads_with(lines) as f64, matrix.threads() as f64);
     }
 }
 
 table_from! {
     /// One cell of the matrix.
-    fn by_cell((name, cell), (&str, Cell)) = "divergence-matrix" {
-        program: String = "the program" => (*name).to_owned();
+    fn by_cell<'a>((name, cell), (&'a str, Cell)) = "divergence-matrix" {
+        program: String = "the program" => name.to_owned();
         active_threads: u64 ["threads"] = "threads that access together" => cell.threads;
         lines: u64 ["lines of 32 bytes"] = "lines that they touch" => cell.lines;
         accesses: u64 ["access groups"] = "how often; cells that are 0 are left out" => cell.accesses;
@@ -47,10 +47,10 @@ const LINE_BYTES: u32 = 32;
 /// A program and its access groups.
 type Divergence<'a> = (&'a str, Matrix);
 
-/// Access groups over all launches: `[(threads - 1) * LANES + lines - 1]`.
+/// Numbers of access groups over all launches, at index `(threads - 1) * LANES + lines - 1`.
 struct Matrix(Box<[u64; LANES * LANES]>);
 
-/// Access groups of so many active threads that touch so many lines.
+/// Number of access groups with `threads` active threads that touch `lines` lines.
 struct Cell {
     threads: u64,
     lines: u64,
@@ -68,7 +68,7 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// The cells above 0.
+    /// Returns the cells above 0.
     fn cells(&self) -> impl Iterator<Item = Cell> {
         let used = (0u64..).zip(self.0.iter()).filter(|(_, count)| **count > 0);
         used.map(|(at, &accesses)| Cell {
@@ -90,7 +90,7 @@ impl Matrix {
         self.cells().map(|cell| cell.accesses * cell.lines).sum()
     }
 
-    /// Accesses of threads in groups that touch so many lines.
+    /// Returns the thread accesses in groups that touch `lines` lines.
     fn threads_with(&self, lines: u64) -> u64 {
         let cells = self.cells().filter(|cell| cell.lines == lines);
         cells.map(|cell| cell.accesses * cell.threads).sum()
@@ -109,11 +109,11 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let lines = all
         .iter()
         .flat_map(|one| (1..=LANES as u64).map(move |lines| (one, lines)));
-    let unique_lines = by_lines(&lines.collect::<Vec<_>>());
+    let unique_lines = by_lines(lines);
     let cells = all
         .iter()
         .flat_map(|(name, matrix)| matrix.cells().map(move |cell| (*name, cell)));
-    let divergence_matrix = by_cell(&cells.collect::<Vec<_>>());
+    let divergence_matrix = by_cell(cells);
     let figures = vec![
         Multiples::new(
             "unique-lines",
@@ -125,17 +125,15 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             all.iter().map(bar_plot).collect(),
             unique_lines.clone(),
         ),
-        Multiples {
-            layout: Layout::Maps,
-            ..Multiples::new(
-                "divergence-matrix",
-                "Access groups by active threads and lines of 32 bytes",
-                "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
-                &[],
-                all.iter().map(map_plot).collect(),
-                divergence_matrix.clone(),
-            )
-        },
+        Multiples::new(
+            "divergence-matrix",
+            "Access groups by active threads and lines of 32 bytes",
+            "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
+            &[],
+            all.iter().map(map_plot).collect(),
+            divergence_matrix.clone(),
+        )
+        .with_layout(Layout::Maps),
     ];
     Ok(Study {
         tables: vec![summary(&all), unique_lines, divergence_matrix],
@@ -174,7 +172,7 @@ fn map_plot((name, matrix): &Divergence<'_>) -> Plot {
     }
 }
 
-/// 1 to 32, each in a band of its own.
+/// Returns a scale from 1 to 32, each number in its own band.
 fn bands(label: &str) -> Scale {
     let ticks = [1, 8, 16, 24, 32].map(|n| (f64::from(n) - 0.5, n.to_string()));
     Scale::new(0.0, LANES as f64, label, ticks.into())

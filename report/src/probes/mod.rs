@@ -1,4 +1,4 @@
-//! Results of the built-in probes, as the tables and figures of GPU Ocelot's and SASSI's studies.
+//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI.
 //!
 //! | probe | tables | figures |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
 //! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
 //!
-//! `overheads` is the cost of any probe (SASSI, table 3; Ocelot, figure 5), `…-published` sets a table beside SASSI's.
+//! `overheads` is the cost of any probe (SASSI, table 3; Ocelot, figure 5). Tables `…-published` compare with SASSI's.
 
 mod blocks;
 mod branches;
@@ -38,17 +38,28 @@ pub struct Program<'a> {
     pub results: &'a ProbeResults,
 }
 
-/// The tables and figures of one probe over several programs.
+/// Tables and figures of one probe over a set of programs.
 #[derive(Debug, Default)]
 pub struct Study {
-    /// The first one has a row for each program.
+    /// The first table has a row for each program.
     pub tables: Vec<Table>,
     /// One plot for each program.
     pub figures: Vec<Multiples>,
 }
 
-/// The study of a probe over programs of `suite`; `None` for a probe without one. The second table compares the programs with
-/// published numbers, if any.
+impl Study {
+    /// Leaves out the second table, of published numbers, if it is empty.
+    fn new([summary, published, each]: [Table; 3], figures: Vec<Multiples>) -> Self {
+        let mut tables = vec![summary, published, each];
+        if tables[1].rows() == 0 {
+            tables.remove(1);
+        }
+        Self { tables, figures }
+    }
+}
+
+/// Returns the study of a probe over programs of `suite`; `None` if the probe has no study. The second table compares
+/// the programs with published numbers, if any.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
     Ok(Some(match probe {
         "basic-blocks" => blocks::study(programs)?,
@@ -60,7 +71,6 @@ pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Optio
     }))
 }
 
-/// The sites of a program, by module and slot.
 struct ProgramSites<'a> {
     name: &'a str,
     sites: Vec<SiteTotals<'a>>,
@@ -68,7 +78,7 @@ struct ProgramSites<'a> {
 
 struct SiteTotals<'a> {
     program: &'a str,
-    /// Name of the function, of a kernel without parameters.
+    /// Display name of the function.
     function: String,
     site: &'a PointSite,
     fields: Vec<u64>,
@@ -79,14 +89,14 @@ impl ProgramSites<'_> {
         self.sites.iter().map(|site| site.fields[field]).sum()
     }
 
-    /// Sites whose field is above 0.
+    /// Counts the sites whose field is above 0.
     fn above_zero(&self, field: usize) -> u64 {
         let sites = self.sites.iter();
         sites.filter(|site| site.fields[field] > 0).count() as u64
     }
 }
 
-/// Every site of each program; fields of sites that no launch reached have their start values.
+/// Returns every site of each program. Fields of sites that no launch reached have their start values.
 fn sites<'a>(programs: &[Program<'a>]) -> Result<Vec<ProgramSites<'a>>> {
     programs.iter().map(sites_of).collect()
 }
@@ -124,7 +134,7 @@ fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
     })
 }
 
-/// Layout of plots with `bars` bars below each other: many need height.
+/// Returns the layout of plots with `bars` horizontal bars; many bars need more height.
 fn layout_of(bars: usize) -> Layout {
     match bars {
         0..=12 => Layout::Grid,

@@ -1,4 +1,4 @@
-//! Outcomes of injected errors, as a table and a figure: SASSI's figure 10.
+//! Outcomes of injected errors: SASSI's figure 10.
 
 use super::{Study, layout_of};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 
 table_from! {
     /// One outcome in one program.
-    fn table(outcome, OutcomeShare) = "injection" {
+    fn table<'a>(outcome, &'a OutcomeShare) = "injection" {
         program: String = "the program" => outcome.program.clone();
         outcome: &'static str = "what came of the injections" => outcome.class;
         count: u64 ["injections"] = "how often" => outcome.count;
@@ -17,13 +17,13 @@ table_from! {
     }
 }
 
-/// How often one class came of the injections into a program.
+/// Frequency of a class of outcomes of the injections into a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutcomeShare {
     pub program: String,
     pub class: &'static str,
     pub count: u64,
-    /// Share of all injections into the program, and its confidence interval of 95 %.
+    /// Share of all injections into the program, and the bounds of its 95 % confidence interval.
     pub share: [f64; 3],
 }
 
@@ -40,7 +40,7 @@ fn rounded(share: f64) -> f64 {
     (1e4 * share).round() / 1e4
 }
 
-/// Table and figure of campaigns: the classes of one program follow each other, in the same order for each, the first program on top.
+/// Returns the table and figure of campaigns. `shares` has the classes of each program in sequence, in the same order for each.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let bars: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
     let mut classes: Vec<&'static str> = Vec::new();
@@ -70,17 +70,15 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         marks,
         ..Plot::default()
     };
-    let figure = Multiples {
-        layout: layout_of(bars.len()),
-        ..Multiples::new(
-            "injection",
-            "Outcomes of one flipped bit",
-            "How the injections into each program ended (SASSI, figure 10).",
-            &legend,
-            vec![plot],
-            table(shares),
-        )
-    };
+    let figure = Multiples::new(
+        "injection",
+        "Outcomes of one flipped bit",
+        "How the injections into each program ended (SASSI, figure 10).",
+        &legend,
+        vec![plot],
+        table(shares),
+    )
+    .with_layout(layout_of(bars.len()));
     Study {
         tables: vec![figure.table.clone()],
         figures: vec![figure],

@@ -1,4 +1,4 @@
-//! Results and cost of a probe, as a page.
+//! The page of a probe's results and cost.
 
 use super::Study;
 use crate::error::Result;
@@ -8,10 +8,10 @@ use crate::papers::STUDIES;
 use maud::{Markup, PreEscaped, html};
 use superstep_table::Table;
 
-/// Rows of a table on the page at most; the files have all.
+/// Maximum number of rows of a table on the page; the files have all of them.
 pub(super) const MOST_ROWS: usize = 40;
 
-/// The page of a probe. `what` is what it measures, `lines` are sentences about the run.
+/// Renders the page of a probe. `what` is the measured quantity, `lines` are sentences about the run.
 pub fn page(
     title: &str,
     (probe, what): (&str, &str),

@@ -3,12 +3,12 @@
 use crate::papers::{RODINIA, rodinia};
 use std::collections::BTreeMap;
 
-/// Numbers of `program`; `None` if it is of another suite, or not in the table.
+/// Returns the numbers of `program`; `None` if it is in another suite or not in the table.
 pub(super) fn find<T: Copy>(suite: &str, rows: &BTreeMap<String, T>, program: &str) -> Option<T> {
     rows.get(program).filter(|_| suite == RODINIA).copied()
 }
 
-/// Slowdown of `program` by `probe` in table 3: of the whole program and of its kernels.
+/// Returns the slowdown of `program` by `probe` in table 3: of the whole program and of its kernels.
 pub(super) fn cost(suite: &str, probe: &str, program: &str) -> Option<[f64; 2]> {
     let studies = ["branches", "memory-divergence", "values"];
     let study = studies.iter().position(|name| *name == probe)?;

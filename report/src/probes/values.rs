@@ -15,7 +15,7 @@ const DYNAMIC_SCALAR: &str =
 const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction once";
 const STATIC_SCALAR: &str = "instructions whose value was always the same in all threads of a warp";
 
-/// An executed instruction with a value.
+/// An executed instruction that has a value.
 struct Instruction<'a> {
     totals: &'a SiteTotals<'a>,
     bits: u32,
@@ -24,7 +24,7 @@ struct Instruction<'a> {
     is_scalar: bool,
 }
 
-/// The instructions of a program.
+/// Instructions of a program.
 struct Instructions<'a> {
     name: &'a str,
     all: Vec<Instruction<'a>>,
@@ -32,7 +32,7 @@ struct Instructions<'a> {
 
 table_from! {
     /// The values of each program.
-    fn summary(values, Instructions<'_>) = "values" {
+    fn summary<'a>(values, &'a Instructions<'a>) = "values" {
         program: String = "the program" => values.name.to_owned();
         instructions: u64 ["instructions"] = "instructions with a value that were executed" =>
             values.all.len() as u64;
@@ -47,7 +47,7 @@ table_from! {
 
 table_from! {
     /// One instruction with a value.
-    fn each(value, &Instruction<'_>) = "value-sites" {
+    fn each<'a>(value, &'a Instruction<'a>) = "value-sites" {
         program: String = "the program" => value.totals.program.to_owned();
         function: String = "the function" => value.totals.function.clone();
         file: String = "source file" => value.totals.site.file.clone();
@@ -61,8 +61,8 @@ table_from! {
 }
 
 table_from! {
-    /// The values of each program, beside SASSI's table 2.
-    fn beside((values, sassi), (&Instructions<'_>, [f64; 4])) = "values-published" {
+    /// The values of each program, next to SASSI's table 2.
+    fn beside<'a>((values, sassi), (&'a Instructions<'a>, [f64; 4])) = "values-published" {
         program: String = "the program" => values.name.to_owned();
         dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS => values.shares()[0];
         sassi_dynamic_constant_bits: f64 ["%"] = "SASSI, table 2: constant bits of registers, dynamic" =>
@@ -107,7 +107,7 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// Constant bits and scalar values in per cent: dynamic ones, by executions, then static ones.
+    /// Returns constant bits and scalar values in per cent: first the dynamic ones, weighted by executions, then the static ones.
     fn shares(&self) -> [f64; 4] {
         let share = |weight: fn(&Instruction<'_>) -> u64| {
             let sum = |value: fn(&Instruction<'_>) -> u64| -> f64 {
@@ -148,14 +148,9 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         let sassi = published::find(suite, &rodinia.values, one.name)?;
         Some((one, sassi))
     });
-    let published: Vec<_> = published.collect();
-    let instructions: Vec<_> = programs.iter().flat_map(|one| &one.all).collect();
-    let mut tables = vec![table, each(&instructions)];
-    if !published.is_empty() {
-        tables.insert(1, beside(&published));
-    }
-    let figures = vec![figure];
-    Ok(Study { tables, figures })
+    let instructions = programs.iter().flat_map(|one| &one.all);
+    let tables = [table, beside(published), each(instructions)];
+    Ok(Study::new(tables, vec![figure]))
 }
 
 fn plot(program: &Instructions<'_>) -> Plot {

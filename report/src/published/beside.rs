@@ -1,4 +1,4 @@
-//! Published and measured values side by side: as a complete table, and as lines for readers.
+//! Published and measured values side by side, as a complete table and as lines for readers.
 
 use super::measured::Reproduction;
 use super::{Data, Quantity, Series, Unit, data};
@@ -21,18 +21,18 @@ table! {
     }
 }
 
-/// How a measured value agrees with the published one.
+/// Agreement of a measured value with the published one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Agreement {
     #[default]
     Equal,
-    /// Read off a plot, and as close as such a value can be.
+    /// Equal within the precision of a value read off a plot.
     Close,
     Differs,
 }
 
 impl Agreement {
-    /// A plot is not read more exactly than this.
+    /// Relative precision of values read off a plot.
     const CLOSE: f64 = 0.01;
 
     fn of(quantity: Quantity, published: f64, measured: f64) -> Self {
@@ -64,7 +64,7 @@ crate::text_column!(Agreement);
 const UNEXPLAINED: &str = "not explained";
 const BETWEEN_REASONS: &str = "; ";
 
-/// Every published value with the measured one, figure by figure.
+/// Returns every published value with the measured one, figure by figure.
 pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
     let data = data();
     let mut rows: Vec<Beside> = Vec::new();
@@ -119,7 +119,7 @@ fn reason(data: &Data, measured: &Reproduction, series: &Series) -> String {
     }
 }
 
-/// One or several neighbouring values of a program, for people.
+/// One or more consecutive values of a program, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) application: String,
@@ -127,11 +127,11 @@ pub(crate) struct Line {
     pub(crate) published: String,
     pub(crate) measured: String,
     pub(crate) agreement: Agreement,
-    /// "equal", or how much more or less was measured.
+    /// "equal", or the difference of the measured value.
     pub(crate) difference: String,
 }
 
-/// A figure's rows as lines: neighbouring supersteps with the same values share one.
+/// Returns a figure's rows as lines. Consecutive supersteps with the same values share a line.
 pub(crate) fn lines(rows: &[Beside], figure: &str) -> Vec<Line> {
     let rows: Vec<&Beside> = rows.iter().filter(|row| row.figure == figure).collect();
     let is_next = |a: &&Beside, b: &&Beside| {
@@ -223,7 +223,7 @@ pub(crate) struct Summary {
     pub(crate) equal: u64,
     pub(crate) close: u64,
     pub(crate) differ: u64,
-    /// Of all that differ, each once.
+    /// Distinct reasons of all differences.
     pub(crate) reasons: String,
 }
 

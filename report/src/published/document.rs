@@ -1,4 +1,4 @@
-//! `docs/reproduction.md`: published and measured values as a page of Markdown, with the measured ones in a file beside it.
+//! Writes `docs/reproduction.md`, published and measured values as Markdown, and the measured ones as JSON.
 
 use super::measured::Reproduction;
 use super::{Agreement, Beside, FIGURES, Line, beside, lines, summary};
@@ -11,15 +11,15 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 use superstep_table::FileError;
 
-/// Figures that have a value for each bin of a distribution. One difference shifts many of these, so the page leaves them to the
-/// run's table.
+/// Figures with a value for each bin of a distribution. One difference shifts many bins, so the page leaves these
+/// values to the run's table.
 const BINNED: [&str; 2] = ["6.3", "6.5"];
 
-/// Names without extension of both files.
+/// Name of both files, without extension.
 const NAME: &str = "reproduction";
 
-/// Writes the page and the measured values into `folder`, and returns where the page is. All six programs must have passed at
-/// the thesis's size.
+/// Writes the page and the measured values into `folder`, and returns the path of the page. All six programs must have
+/// passed at the thesis's size.
 pub fn write(folder: &Path, run: &RunSummary, measured: &[(String, Metrics)]) -> Result<PathBuf> {
     let unfit = |reason: String| ReportError::Reproduction { reason };
     let Some(reproduction) = Reproduction::of(run, measured) else {

@@ -1,4 +1,4 @@
-//! The published programs, as far as statements of the thesis are judged by them.
+//! Published values of programs, for judging statements of the thesis.
 
 use super::{Quantity, data};
 use crate::claims::Program;
@@ -9,7 +9,7 @@ use superstep_analysis::metrics::bisection::BisectionRow;
 /// Figures whose published numbers suffice to judge their statements.
 pub(crate) const JUDGED: [&str; 2] = ["6.1", "6.4"];
 
-/// The published program of that name, as far as the statements on figures of [`JUDGED`] go.
+/// Returns the published values of a program that the statements on figures of [`JUDGED`] need.
 pub(crate) fn program(name: &'static str) -> Program<'static> {
     let series = data().series;
     let value = |quantity| {

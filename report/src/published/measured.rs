@@ -10,7 +10,7 @@ use superstep_analysis::metrics::stride::StrideRow;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::Backend;
 
-/// Measured values, with the run that they are from.
+/// Measured values, and the run that they come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reproduction {
     pub(crate) tool: String,
@@ -32,13 +32,14 @@ pub(crate) struct MeasuredProgram {
 }
 
 impl Reproduction {
-    /// The values of a run of suite and size `thesis`, without partial recordings and in-situ runs; `None` of any other run.
+    /// Collects the values of a run of suite and size `thesis`, except those of partial recordings and of programs in
+    /// situ; `None` for any other run.
     pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
         if !fits(run) {
             return None;
         }
         let mut command = run.command.clone();
-        // Without the program's folder, which differs between machines.
+        // Remove the program's folder, which differs between machines.
         if let Some(program) = command.first_mut() {
             let name = Path::new(&*program).file_name();
             *program = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -82,7 +83,7 @@ impl Reproduction {
         Some(all)
     }
 
-    /// As JSON, a line for each series.
+    /// Formats as JSON, with one line per series.
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
         let of_run = Self {
             series: Vec::new(),
@@ -96,7 +97,7 @@ impl Reproduction {
     }
 }
 
-/// Measured values; bins that are empty are left out.
+/// Returns the measured values, without empty bins.
 fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(u64, f64)> {
     let once = |value: Option<u64>| value.map(|bytes| (0, bytes as f64)).into_iter().collect();
     let cut = |dimension: usize, value: fn(&BisectionRow) -> f64| {
@@ -136,7 +137,7 @@ fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -
     }
 }
 
-/// Shares of the bins but the last one, which the published numbers leave out.
+/// Returns the shares of all bins but the last, which the published numbers leave out.
 fn strides(metrics: &Metrics, access: &str) -> Vec<(u64, f64)> {
     let last = STRIDE_BINS[STRIDE_BINS.len() - 1];
     let rows = metrics.strides.iter();

@@ -1,4 +1,4 @@
-//! The numbers of figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
+//! Numbers of figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
 
 mod beside;
 mod document;
@@ -17,11 +17,11 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
 const DATA: &str = include_str!("../../../suites/thesis/published.json");
-/// The suite of the thesis's programs, and the size at which it ran them.
+/// The suite of the thesis's programs, and the size that the thesis used.
 pub(crate) const SUITE: &str = "thesis";
 pub(crate) const SIZE: &str = "thesis";
 
-/// Figures of the thesis, and the names of ours.
+/// Figures of the thesis, and the names of our versions.
 pub(crate) const FIGURES: [(&str, &str); 9] = [
     ("6.1", "data-volume"),
     ("6.2", "transfer-size"),
@@ -34,7 +34,7 @@ pub(crate) const FIGURES: [(&str, &str); 9] = [
     ("6.9", "connectivity"),
 ];
 
-/// Published quantities: each belongs to one figure.
+/// A published quantity, which belongs to one figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Quantity {
@@ -63,7 +63,7 @@ pub(crate) enum Unit {
     Ctas,
 }
 
-/// Of each quantity in its order: its figure, its unit, and its name for people, which its position follows.
+/// Figure, unit and display name of each quantity, in the order of the variants. The value's position follows the name.
 const QUANTITIES: [(Quantity, &str, Unit, &str); 15] = {
     use Quantity::*;
     use Unit::*;
@@ -107,7 +107,7 @@ impl Quantity {
         matches!(self.figure(), "6.7" | "6.9")
     }
 
-    /// Whether it has a value for each bin, 0 where none was published.
+    /// Returns whether it has a value for each bin, 0 where none was published.
     fn is_binned(self) -> bool {
         matches!(self.figure(), "6.3" | "6.5")
     }
@@ -123,7 +123,6 @@ struct Data {
     series: Vec<Series>,
 }
 
-/// A statement about a figure.
 #[derive(Deserialize)]
 pub(crate) struct Statement {
     pub(crate) claim: String,
@@ -131,7 +130,7 @@ pub(crate) struct Statement {
     pub(crate) statement: String,
 }
 
-/// Where quantities come from: the output of a notebook, or a plot.
+/// Source of quantities: the output of a notebook, or a plot.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Source {
@@ -140,7 +139,7 @@ struct Source {
     quantities: Vec<Quantity>,
 }
 
-/// A quantity's values, as (what it is at, value).
+/// Values of a quantity, as pairs of position and value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Series {
     pub(crate) program: String,
@@ -155,22 +154,22 @@ impl Series {
     }
 }
 
-/// Why published values of a program differ from measured ones.
+/// Reason for differences between published and measured values of a program.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Reason {
     program: String,
-    /// All where it names none.
+    /// Affected quantities; all if empty.
     quantities: Vec<Quantity>,
     because: String,
-    /// SHA-256 of an input; with it this is no reason.
+    /// SHA-256 of an input; the reason does not apply to runs with this input.
     unless_input: Option<String>,
 }
 
 fn data() -> Data {
     match serde_json::from_str(DATA) {
         Ok(data) => data,
-        // Part of this program; a test reads it.
+        // The file is embedded, and a test parses it.
         Err(error) => unreachable!("published.json: {error}"),
     }
 }
@@ -179,7 +178,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     data().statements
 }
 
-/// Where the numbers of a figure come from; `None` where none are published.
+/// Returns the source of a figure's numbers; `None` if none are published.
 pub(crate) fn source(figure: &str) -> Option<String> {
     let sources = data().sources;
     let mut sources = sources
@@ -197,12 +196,12 @@ pub(crate) fn has_programs(run: &RunSummary) -> bool {
     run.suite == SUITE
 }
 
-/// Whether the run is of the thesis's programs at the size that it used.
+/// Returns whether the run has the thesis's programs at its size.
 pub(crate) fn fits(run: &RunSummary) -> bool {
     has_programs(run) && run.size == SIZE
 }
 
-/// Every published value with the run's; none where the run has other programs or another size.
+/// Returns every published value with the run's; none if the run has other programs or another size.
 pub(crate) fn of_run(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Beside> {
     Reproduction::of(run, measured).map_or_else(Vec::new, |it| beside(&it))
 }

@@ -1,4 +1,4 @@
-//! The published numbers are whole, and the page that stands in the repository is the one that the data give.
+//! Checks that the published numbers are complete, and that the page in the repository is up to date.
 
 use super::measured::Reproduction;
 use super::*;
@@ -45,7 +45,7 @@ fn every_quantity_has_one_source_and_every_series_a_program() {
             assert!((all - 100.0).abs() < 1e-6, "{key:?} sums to {all}");
         }
     }
-    // The graph that a data mirror gives is the one that needs no reason.
+    // Only the original graph, from a data mirror, needs no reason.
     let manifest = fs::read_to_string(root().join("suites/thesis/bfs.yaml")).unwrap();
     let mut hashes = data
         .reasons
@@ -54,10 +54,10 @@ fn every_quantity_has_one_source_and_every_series_a_program() {
     assert!(hashes.next().is_some_and(|hash| manifest.contains(hash)));
 }
 
-/// After a run with other numbers: `superstep report RUN_DIR --reproduction docs`. After a change of the page alone:
+/// To update after a run with other numbers: `superstep report RUN_DIR --reproduction docs`. After a change to the page alone:
 /// `SUPERSTEP_BLESS=1 cargo test --profile quick -p superstep-report`.
 #[test]
-fn the_page_in_the_repository_is_the_one_of_the_data() {
+fn page_in_the_repository_is_up_to_date() {
     let path = root().join("docs/reproduction.md");
     let page = document::markdown(&recorded());
     if std::env::var_os("SUPERSTEP_BLESS").is_some_and(|value| value == "1") {
@@ -73,7 +73,7 @@ fn the_page_in_the_repository_is_the_one_of_the_data() {
 }
 
 #[test]
-fn the_recorded_run_has_the_accesses_of_the_golden_results() {
+fn recorded_run_has_the_golden_digests() {
     let recorded = recorded();
     assert_eq!(recorded.programs.len(), PROGRAMS.len());
     for program in &recorded.programs {
@@ -114,7 +114,7 @@ fn four_programs_are_equal_and_each_difference_has_a_reason() {
 }
 
 #[test]
-fn on_the_original_graph_the_graph_is_no_reason() {
+fn original_graph_is_not_a_reason() {
     let mut recorded = recorded();
     let data = data();
     let hash = data.reasons.iter().find_map(|it| it.unless_input.clone());
@@ -124,7 +124,7 @@ fn on_the_original_graph_the_graph_is_no_reason() {
     let rows = beside(&recorded);
     let mut of_bfs = rows.iter().filter(|row| row.application == "bfs");
     assert!(of_bfs.all(|row| !row.reason.contains("graph")));
-    // A difference that no reason fits says so.
+    // A difference without a matching reason is marked as unexplained.
     let mut distance = recorded.series.iter_mut();
     let distance = distance
         .find(|it| it.program == "hs2d" && it.quantity == Quantity::Stored)

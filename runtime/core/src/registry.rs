@@ -17,12 +17,13 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// Adds a module from its JSON. A module may be registered twice, but two may not have the same index.
+    /// Adds a module from its JSON. The same module may be registered twice, but two different modules may not have the same
+    /// index.
     pub fn register_json(&self, json: &[u8]) -> Result<Arc<ModuleTable>, RuntimeError> {
         self.register(ModuleTable::from_json(json)?)
     }
 
-    /// As [`register_json`](Self::register_json).
+    /// Adds a module, like [`register_json`](Self::register_json).
     pub fn register(&self, table: ModuleTable) -> Result<Arc<ModuleTable>, RuntimeError> {
         let mut modules = self.modules.lock();
         if let Some(other) = modules.iter().find(|other| other.module == table.module) {
@@ -48,7 +49,7 @@ impl Registry {
         self.modules.lock().len()
     }
 
-    /// Returns the modules from the `start`-th registration on.
+    /// Returns all modules except the first `start` that were registered.
     pub fn from(&self, start: usize) -> Vec<Arc<ModuleTable>> {
         let modules = self.modules.lock();
         modules.get(start..).map(<[_]>::to_vec).unwrap_or_default()

@@ -1,4 +1,5 @@
-// The handler of a counting run, which has the sites of a trace and only counts the threads that executed each of them.
+// The handler for a counting run, which has the same sites as a trace but only counts the threads that executed each of
+// them.
 
 #include "context.h"
 #include "selection.h"

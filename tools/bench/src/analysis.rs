@@ -1,4 +1,4 @@
-//! `superstep-bench analysis`: how fast accesses are analysed, and in how much memory.
+//! `superstep-bench analysis`: speed and memory of the analysis.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -13,14 +13,14 @@ use superstep_table::table;
 use superstep_testing::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_trace::Capture;
 
-use crate::output::{say, say_table};
+use crate::output::say_table;
 use crate::run::scratch;
 
-/// Words of each array of the programs that are compared with hash maps.
+/// Words per array of the programs that are compared with hash maps.
 const WORDS: u64 = 1 << 20;
-/// Words of each array of the large capture: a launch of it has 67 million accesses.
+/// Words per array of the large capture, whose launches have 67 million accesses each.
 const LARGE_WORDS: u64 = 1 << 23;
-/// In the large capture, one launch in this many is scattered.
+/// Interval of scattered launches in the large capture.
 const SCATTERED_EVERY: u32 = 16;
 
 #[derive(Debug, clap::Args)]
@@ -53,10 +53,10 @@ table! {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let scratch = scratch()?;
-    say(format_args!(
+    say!(
         "threads: {}; M accesses/s of wall time, and of processor time if all threads had a core for themselves",
         threads()
-    ));
+    );
     match (&args.capture, args.large) {
         (Some(capture), _) => whole(args, capture, scratch.path())?,
         (None, Some(accesses)) => large(args, accesses, scratch.path())?,
@@ -69,7 +69,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The engine in memory and from a capture, and hash maps.
+/// Compares the engine, in memory and from a capture, with hash maps.
 fn compared(args: &Args, scratch: &Path) -> Result<(), Failure> {
     let (volumes, everything) = (Options::default(), Options::everything());
     for (name, pattern) in [
@@ -105,7 +105,7 @@ fn compared(args: &Args, scratch: &Path) -> Result<(), Failure> {
             engine_volumes.wall / simple.wall,
             engine_volumes.processor / simple.processor,
         ];
-        say(format_args!("\n{name}: {accesses} accesses"));
+        say!("\n{name}: {accesses} accesses");
         let rows = [
             engine_volumes,
             engine("engine, everything", everything)?.0,
@@ -114,15 +114,16 @@ fn compared(args: &Args, scratch: &Path) -> Result<(), Failure> {
             simple,
         ];
         say_table(&rows, &[]);
-        say(format_args!(
+        say!(
             "ratio of the engine, volumes only, to hash maps: {:.1} by wall time, {:.1} by processor time",
-            ratios[0], ratios[1]
-        ));
+            ratios[0],
+            ratios[1]
+        );
     }
     Ok(())
 }
 
-/// A capture that is larger than memory might be.
+/// Measures a generated capture that may be larger than memory.
 fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<(), Failure> {
     let of_a_launch = LARGE_WORDS * ACCESSES_PER_THREAD;
     let launches = (accesses / of_a_launch as f64).ceil().clamp(1.0, 1e6) as u32;
@@ -134,11 +135,11 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<(), Failure> {
     let started = Instant::now();
     synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(capture_failure)?;
     let seconds = started.elapsed().as_secs_f64();
-    say(format_args!("capture: written in {seconds:.1} s"));
+    say!("capture: written in {seconds:.1} s");
     whole(args, &folder, scratch)
 }
 
-/// All tables of a capture.
+/// Measures the analysis of a capture with all tables.
 fn whole(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Failure> {
     let capture = Capture::open(folder).map_err(capture_failure)?;
     let limit = MemoryLimit {
@@ -156,22 +157,22 @@ fn whole(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Failure> {
         )?;
         Ok(analysis)
     })?;
-    say(format_args!(
+    say!(
         "capture: {accesses} accesses in {} launches, {} MB",
         analysis.communication.launches.len(),
         capture.stored_bytes().map_err(capture_failure)? / 1_000_000
-    ));
+    );
     say_table(&[measured], &[]);
-    say(format_args!(
+    say!(
         "{} transfers, {} bytes received, limit {} MB",
         analysis.communication.transfers.len(),
         analysis.communication.total.received_bytes,
         args.analysis_memory.bytes / 1_000_000
-    ));
+    );
     Ok(())
 }
 
-/// The quickest by processor time.
+/// Returns the fastest measurement by processor time.
 fn best<T>(
     measured: &'static str,
     accesses: u64,
@@ -180,7 +181,7 @@ fn best<T>(
     work: impl Fn() -> Result<T, AnalysisError>,
 ) -> Result<(Measured, T), Failure> {
     let measure = || -> Result<(Measured, T), Failure> {
-        // Linux: resets the largest resident memory; else the peak would be that of the whole process.
+        // Resets the peak of resident memory, which otherwise covers the whole life of the process.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = proc_number("status", "VmRSS:");
         let written_before = proc_number("io", "wchar:");
@@ -209,16 +210,16 @@ fn best<T>(
     Ok(best)
 }
 
-/// Processor time of this process so far; Linux only.
+/// Returns the processor time of this process so far.
 fn processor_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |index: usize| fields.get(index)?.parse::<f64>().ok();
-    // User and system time, in hundredths of a second on every Linux.
+    // User and system time, in hundredths of a second.
     Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
-/// The number after `name` in a file about this process; Linux only.
+/// Returns the number after `name` in a file about this process.
 fn proc_number(file: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

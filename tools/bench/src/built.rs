@@ -1,4 +1,4 @@
-//! A program of a suite at one size, built and ready to start.
+//! A program of a suite at one size, built and ready to run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,8 @@ impl<'a> Built<'a> {
         })
     }
 
-    /// Runs it natively or traced, in `folder`. The failure is that of a run that did not end as the manifest expects.
+    /// Runs the program natively or traced, in `folder`. Also returns the failure of a run that did not end as the
+    /// manifest expects.
     pub fn run(
         &self,
         kind: Kind,

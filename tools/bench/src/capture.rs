@@ -1,4 +1,4 @@
-//! `superstep-bench capture`: how fast accesses come off a GPU, protocol by protocol, in one run on one device.
+//! `superstep-bench capture`: speed of capturing accesses on a GPU, by protocol, in one run on one device.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,17 @@ use superstep_harness::{Bundle, capture_failure};
 use superstep_table::table;
 use superstep_trace::{Capture, HostEvent, Protocol};
 
-use crate::output::{Head, JsonArgs, say, say_table};
+use crate::output::{Head, JsonArgs, say_table};
 use crate::run::{executables, figures, scratch, spec, succeed, summary};
 
 const PATTERNS: [&str; 5] = ["coalesced", "strided", "broadcast", "scattered", "atomic"];
-/// Where the protocol `stream` puts the records.
+/// Destinations of the records with the protocol `stream`.
 const SINKS: [(&str, RecordSink); 3] = [
     ("count", RecordSink::Count),
     ("memory", RecordSink::Memory),
     ("disk", RecordSink::Disk),
 ];
-/// Numbers of bins that are tried with the protocol `thesis`; the best result counts.
+/// Numbers of bins to try with the protocol `thesis`; the best result counts.
 const BINS: [u32; 3] = [32, 64, 128];
 /// Rounds per launch with the protocol `stream`: 2.16 million accesses each.
 const ROUNDS: u32 = 512;
@@ -96,10 +96,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     let dma = bench.pattern(native, "dma", [1, 1], SHORT_SECONDS, &Config::default())?;
     let dma = dma.number("bytes") / dma.number("seconds");
-    say(format_args!(
-        "DMA to page-locked memory: {:.1} GB/s",
-        dma / 1e9
-    ));
+    say!("DMA to page-locked memory: {:.1} GB/s", dma / 1e9);
     bench.results.dma_bytes_per_second = dma;
     for pattern in PATTERNS {
         let config = Config::default();
@@ -109,10 +106,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             .results
             .native_accesses_per_second
             .push((pattern, rate));
-        say(format_args!(
-            "{pattern:10} untraced: {:.2} G accesses/s",
-            rate / 1e9
-        ));
+        say!("{pattern:10} untraced: {:.2} G accesses/s", rate / 1e9);
     }
     for &(protocol, ref programs) in &bundles {
         match protocol {
@@ -132,7 +126,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         "bus_bytes_per_second",
     ];
     say_table(&results.rows, &hidden);
-    say(format_args!("device: {}", results.device));
+    say!("device: {}", results.device);
     args.json.write(results)?;
     let lost: u64 = results.rows.iter().map(|row| row.lost).sum();
     if lost > 0 {
@@ -163,7 +157,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The patterns in the thesis' protocol, with the number of bins that is best for the first.
+    /// Measures the patterns with the thesis's protocol, using the number of bins that is best for the first pattern.
     fn thesis(&mut self, program: &Path) -> Result<(), Failure> {
         let mut tried = BINS.to_vec();
         for pattern in PATTERNS {
@@ -259,10 +253,10 @@ impl Bench<'_> {
         let untraced = untraced.find(|(name, _)| *name == pattern);
         let mut rows = self.results.rows.iter();
         let thesis = rows.find(|row| row.bins.is_some() && row.pattern == pattern);
-        say(format_args!(
+        say!(
             "{protocol} {sink} {pattern}: {:.3} G accesses/s",
             rate / 1e9
-        ));
+        );
         Ok(Row {
             protocol: protocol.to_string(),
             sink,

@@ -1,4 +1,4 @@
-//! `superstep-bench cpu`: how fast the CPU backend is, beside other CUDA implementations for processors and beside plain loops.
+//! `superstep-bench cpu`: speed of the CPU backend, compared with other CUDA implementations for CPUs and with plain loops.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use superstep_table::table;
 use superstep_trace::{Backend, Capture, Summary};
 
 use crate::built::Built;
-use crate::output::{Head, JsonArgs, say, say_table};
+use crate::output::{Head, JsonArgs, say_table};
 use crate::run::{figures, scratch};
 
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ struct Results {
 }
 
 table! {
-    /// Untraced kernels of a program, from launch to end, all launches of a run together.
+    /// Untraced kernels of a program, over all launches of a run.
     struct ProgramRow = "programs": Serialize {
         program: String = "the program";
         size: String = "the problem";
@@ -56,7 +56,7 @@ table! {
 }
 
 table! {
-    /// A kernel on all cores, and the same as a serial loop.
+    /// A kernel on all cores, and the same computation as a serial loop.
     struct TwinRow = "twins": Serialize {
         kernel: String = "the kernel";
         kernel_ms: f64 ["ms"] = "time on all cores";
@@ -66,7 +66,7 @@ table! {
 }
 
 table! {
-    /// One way of running a program: untraced, with its accesses logged, grouped, checked and dropped, or with a capture.
+    /// One way to run a program: untraced, with its accesses logged, grouped, checked and dropped, or with a capture.
     struct TracedRow = "traced": Serialize {
         program: &'static str = "the program";
         accesses: &'static str = "what becomes of its accesses";
@@ -86,9 +86,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let bench = Bench::new(args)?;
     let (host, repeat) = (host(), args.repeat);
     let (cpu, cores) = (&host.cpu, host.cores);
-    say(format_args!(
-        "{cpu}, {cores} core(s); best of {repeat} run(s)"
-    ));
+    say!("{cpu}, {cores} core(s); best of {repeat} run(s)");
     let mut results = Results {
         head: Head::now(),
         host,
@@ -100,19 +98,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     bench.twins(&mut results)?;
     bench.published(&mut results)?;
-    say(format_args!(
-        "\nUntraced kernels, all launches of a run together"
-    ));
+    say!("\nUntraced kernels, all launches of a run together");
     say_table(&results.programs, &[]);
     let empty = results.empty_launch_us;
-    say(format_args!(
+    say!(
         "\nEmpty launch with synchronisation: {empty:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)"
-    ));
-    say(format_args!(
-        "\nKernels on all cores, and the same as a serial loop"
-    ));
+    );
+    say!("\nKernels on all cores, and the same as a serial loop");
     say_table(&results.twins, &[]);
-    say(format_args!("\nTracing"));
+    say!("\nTracing");
     say_table(&results.traced, &[]);
     args.json.write(&results)?;
     Ok(exit_code::OK)
@@ -169,7 +163,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The programs that others have published times of, and the one that is traced.
+    /// Measures the programs with published times, and the one that is traced.
     fn published(&self, results: &mut Results) -> Result<(), Failure> {
         let suite = self.session.suite(RODINIA)?;
         for published in rodinia().cpu {
@@ -223,7 +217,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The summary of the run with the least kernel time.
+    /// Returns the summary of the run with the shortest kernel time.
     fn best(
         &self,
         built: &Built<'_>,

@@ -13,7 +13,7 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{Capture, Protocol};
 
-use crate::output::{Head, JsonArgs, say};
+use crate::output::{Head, JsonArgs};
 use crate::run::{executables, scratch, spec, succeed, summary};
 
 const WORD_BYTES: u64 = 4;
@@ -29,16 +29,16 @@ pub struct Args {
     json: JsonArgs,
 }
 
-/// The program's arguments. A launch makes 4 · 2^words · rounds accesses.
+/// Arguments of the program. A launch makes 4 · 2^words · rounds accesses.
 #[derive(Debug, Clone, Copy, Serialize, clap::Args)]
 struct Size {
-    /// Words of 4 bytes that a launch reads, as a logarithm; the program takes three times as much memory.
+    /// Binary logarithm of the number of 4-byte words that a launch reads; the program needs three times as much memory.
     #[arg(long, value_name = "LOG2", default_value_t = 27)]
     words: u32,
-    /// Words of a CTA, as a logarithm.
+    /// Binary logarithm of the number of words per CTA.
     #[arg(long, value_name = "LOG2", default_value_t = 17)]
     tile: u32,
-    /// Rounds of a launch.
+    /// Rounds per launch.
     #[arg(long, value_name = "N", default_value_t = 19)]
     rounds: u64,
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -54,7 +54,7 @@ impl Size {
         self.launches * self.rounds * (4 << self.words)
     }
 
-    /// Volume of launch number `launch` of `exchange.cu`.
+    /// Returns the volume of launch number `launch` of `exchange.cu`.
     fn volume(self, launch: u64) -> Volume {
         let all = WORD_BYTES << self.words;
         let of_next = all / 8;
@@ -70,7 +70,7 @@ impl Size {
         } else {
             volume.self_loaded_bytes = (all - of_next) * rounds;
             volume.communicated_loaded_bytes = (all + of_next) * rounds;
-            // However often they are loaded.
+            // Repeated loads do not count.
             volume.received_bytes = all + of_next;
             volume.received_count = volume.received_bytes / WORD_BYTES;
         }
@@ -80,7 +80,7 @@ impl Size {
         volume
     }
 
-    /// Transfers to each CTA of launch number `launch`.
+    /// Returns the transfers to each CTA of launch number `launch`.
     fn transfers(self, launch: u64) -> Vec<Transfer> {
         let (ctas, tile) = (self.ctas(), 1u64 << self.tile);
         let hop = 2 + launch % (ctas - 3);
@@ -109,7 +109,7 @@ struct Results {
     native_seconds: f64,
     seconds: f64,
     analysis_seconds: f64,
-    /// Of kernels, by the device's clock.
+    /// Time of the kernels by the device's clock.
     kernel_seconds: f64,
     capture_bytes: u64,
     transfers: u64,
@@ -168,29 +168,31 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 
 fn print(results: &Results) {
     let (accesses, launches) = (results.accesses, results.size.launches);
-    say(format_args!(
+    say!(
         "{accesses} accesses in {launches} launches; device: {}",
         results.device
-    ));
-    say(format_args!(
+    );
+    say!(
         "untraced {:.2} s; in situ {:.2} s, {:.2} s of it in kernels; analysis {:.2} s",
-        results.native_seconds, results.seconds, results.kernel_seconds, results.analysis_seconds
-    ));
-    say(format_args!(
+        results.native_seconds,
+        results.seconds,
+        results.kernel_seconds,
+        results.analysis_seconds
+    );
+    say!(
         "capture: {} bytes, {} transfers",
-        results.capture_bytes, results.transfers
-    ));
+        results.capture_bytes,
+        results.transfers
+    );
     for problem in &results.problems {
-        say(format_args!("{problem}"));
+        say!("{problem}");
     }
     if results.problems.is_empty() {
-        say(format_args!(
-            "volumes of all launches and all transfers are those of the formula"
-        ));
+        say!("volumes of all launches and all transfers are those of the formula");
     }
 }
 
-/// Differences between the analysis and the formulas.
+/// Returns the differences between the analysis and the formulas.
 fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> {
     let launches = &analysis.communication.launches;
     let mut problems = Vec::new();

@@ -1,5 +1,5 @@
-//! `superstep-bench links`: bytes between two GPUs in a halo exchange, by the model of several GPUs, by traces, by the program's own
-//! count and by NVLink's counters.
+//! `superstep-bench links`: bytes between two GPUs in a halo exchange, by the model of multiple GPUs, by traces, by the
+//! program's own count and by NVLink's counters.
 
 mod counters;
 
@@ -22,16 +22,16 @@ use superstep_trace::{
     captures_in,
 };
 
-use crate::output::{Head, JsonArgs, say, say_table};
+use crate::output::{Head, JsonArgs, say_table};
 use crate::run::{executables, scratch, spec, succeed, summary};
 use counters::Traffic;
 
-/// Ways in which the two halves of the program `halo` exchange their borders. The last needs memory that processes share, which
-/// the CPU backend has not.
+/// Ways in which the two halves of the program `halo` exchange their borders. The last needs memory shared between
+/// processes, which the CPU backend does not support.
 const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
 /// Rows of a border, and time steps of a launch.
 const PYRAMID: u32 = 2;
-/// Smallest transfer between GPUs.
+/// Size of the smallest transfer between GPUs.
 const SECTOR_BYTES: u64 = 32;
 
 #[derive(Debug, clap::Args)]
@@ -45,20 +45,20 @@ pub struct Args {
     json: JsonArgs,
 }
 
-/// The program's arguments. Long rows make the exchange large and the rest small.
+/// Arguments of the program. Long rows make the exchange large and the rest small.
 #[derive(Debug, Clone, Copy, Serialize, clap::Args)]
 struct Size {
     #[arg(long, value_name = "N", default_value_t = 48)]
     rows: u32,
     #[arg(long, value_name = "N", default_value_t = 16384)]
     columns: u32,
-    /// Launches on each device; the borders are exchanged once less.
+    /// Launches on each device; the borders are exchanged one time fewer.
     #[arg(long, value_name = "N", default_value_t = 100)]
     launches: u32,
 }
 
 table! {
-    /// One way: bytes from one device to another in a whole run, both directions together.
+    /// One way of exchange: bytes between the devices in a whole run, in both directions.
     struct Row = "links": Serialize {
         way: String = "how the borders are exchanged";
         program_bytes: u64 ["bytes"] = "by the program's own count";
@@ -71,7 +71,7 @@ table! {
 }
 
 table! {
-    /// [`Row`] by the trace.
+    /// Columns of [`Row`] from the trace.
     struct Traced: Serialize {
         copied_bytes: u64 ["bytes"] = "copies of the host";
         accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, each lane counted";
@@ -137,7 +137,7 @@ struct Links {
     device: Value,
 }
 
-/// The captures of a run, one for each process, and the folder that goes with them.
+/// The captures of a run, one per process, and their folder.
 struct Traces {
     captures: Vec<Capture>,
     _folder: tempfile::TempDir,
@@ -205,7 +205,7 @@ impl Links {
         is_counted.then(counters::read).transpose()
     }
 
-    /// Runs the program, which checks its own result, in `folder`, and returns the bytes that it counted.
+    /// Runs the program in `folder`, which checks its own result. Returns the bytes that it counted.
     fn start(
         &self,
         program: &Path,
@@ -237,7 +237,7 @@ impl Links {
     }
 }
 
-/// The model's prediction from an uncut program.
+/// Returns the model's prediction from an uncut program.
 fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
     let Some(capture) = captures.first() else {
         return Ok(0);
@@ -313,7 +313,7 @@ impl Traced {
             let allocation = record.allocations.find(*address);
             allocation.is_some_and(|it| match it.kind {
                 AllocationKind::Device => it.device != record.launch.device,
-                // Each process has a device of its own.
+                // Each process uses its own device.
                 AllocationKind::Imported => true,
                 _ => false,
             })
@@ -329,16 +329,19 @@ impl Traced {
 
 fn print(results: &Results) {
     let size = &results.size;
-    say(format_args!(
+    say!(
         "{} rows of {} cells, {} launches on each device, borders of {PYRAMID} rows; device: {}",
-        size.rows, size.columns, size.launches, results.device
-    ));
-    say(format_args!(
+        size.rows,
+        size.columns,
+        size.launches,
+        results.device
+    );
+    say!(
         "model, from one device, two GPUs, cut in y: {} bytes\n",
         results.model_bytes
-    ));
+    );
     say_table(&results.rows, &[]);
     if let Some(why) = &results.no_counters {
-        say(format_args!("no counters: {why}"));
+        say!("no counters: {why}");
     }
 }

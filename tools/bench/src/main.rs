@@ -1,12 +1,14 @@
 //! The `superstep-bench` command: measures Superstep itself, for its developers.
 
+#[macro_use]
+mod output;
+
 mod analysis;
 mod built;
 mod capture;
 mod cpu;
 mod in_situ;
 mod links;
-mod output;
 mod run;
 mod soak;
 mod stress;
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use superstep_build::interrupt;
 
-/// Measures Superstep: the capture's speed on a GPU, what it costs the kernels, how small it gets.
+/// Measures Superstep: capture, analysis, the CPU backend, and behaviour under stress.
 #[derive(Debug, Parser)]
 #[command(
     name = "superstep-bench",
@@ -35,13 +37,13 @@ enum Command {
     Capture(capture::Args),
     /// Compares the CPU backend with published times and with plain loops.
     Cpu(cpu::Args),
-    /// Runs programs that put the capture under stress, and programs that end badly.
+    /// Runs programs that put the capture under stress, and programs that fail.
     Stress(stress::Args),
-    /// Runs programs at random for hours, kills some of them, and compares their captures with verified traces.
+    /// Runs random cases for hours, kills some of them, and compares their captures with verified traces.
     Soak(soak::Args),
-    /// Measures in-situ analysis of a program of any size, and checks its volumes by formulas.
+    /// Measures in-situ analysis of a program of any size, and checks its volumes against formulas.
     InSitu(in_situ::Args),
-    /// Measures traffic between two GPUs and compares it with the model of several GPUs.
+    /// Measures traffic between two GPUs and compares it with the model of multiple GPUs.
     Links(links::Args),
     /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),

@@ -1,6 +1,5 @@
-//! Results of the measurements: lines and tables on the terminal, and JSON.
+//! Output of the measurements: lines and tables on the terminal, and JSON.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -27,13 +26,15 @@ impl Head {
     }
 }
 
-/// Prints a line at once, as measurements take long.
-pub fn say(text: std::fmt::Arguments<'_>) {
-    let mut out = std::io::stdout();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+/// Prints a line, and ignores errors such as a closed pipe.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
 }
 
-/// Prints the rows without the columns `hidden`; large numbers in millions (M) or 10⁹ (G), fractions with three digits.
+/// Prints rows without the columns `hidden`. Large numbers are in millions (M) or billions (G), fractions have three digits.
 pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
     let table = Table::of(rows);
     let shown = || (table.columns()).filter(|column| !hidden.contains(&column.name));
@@ -51,7 +52,7 @@ pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
         }));
     }
     for line in table_lines(text, 1) {
-        say(format_args!("{}", line.trim_start()));
+        say!("{}", line.trim_start());
     }
 }
 

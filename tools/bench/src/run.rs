@@ -20,7 +20,7 @@ pub struct Ran {
     pub seconds: f64,
 }
 
-/// The lines of JSON that a program printed.
+/// Parses the lines of JSON that a program printed.
 pub fn figures<T: DeserializeOwned>(stdout: &str) -> Vec<T> {
     let lines = stdout.lines().filter(|line| line.starts_with('{'));
     lines
@@ -28,7 +28,7 @@ pub fn figures<T: DeserializeOwned>(stdout: &str) -> Vec<T> {
         .collect()
 }
 
-/// The executables of a program in a bundle that is of `suite`.
+/// Returns the executables of a program in a bundle of `suite`.
 pub fn executables(bundle: &Bundle, suite: &str, program: &str) -> Result<Executables, Failure> {
     if !bundle.info.benchmarks.iter().any(|name| name == program) {
         bail!(
@@ -39,7 +39,7 @@ pub fn executables(bundle: &Bundle, suite: &str, program: &str) -> Result<Execut
     bundle.executables(program)
 }
 
-/// `program` with these arguments in `folder`, recording as `config` says.
+/// Specifies a run of `program` with these arguments in `folder`, which records as `config` says.
 pub fn spec(
     program: &Path,
     arguments: &[&dyn ToString],
@@ -64,7 +64,7 @@ pub fn spec(
     }
 }
 
-/// Runs a program, however it ends.
+/// Runs a program that may fail.
 pub fn start(spec: &RunSpec) -> Result<Ran, Failure> {
     let outcome = run(spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
     if outcome.end == End::Interrupted {
@@ -82,7 +82,7 @@ pub fn start(spec: &RunSpec) -> Result<Ran, Failure> {
     })
 }
 
-/// Runs a program that must end well.
+/// Runs a program that must succeed.
 pub fn succeed(spec: &RunSpec) -> Result<Ran, Failure> {
     let ran = start(spec)?;
     if ran.end != End::Exited(0) {

@@ -1,11 +1,12 @@
-//! The program of `superstep-bench in-situ` on the CPU backend, at 10^6 accesses: its sums are those of the formula and of its trace.
+//! Runs the program of `superstep-bench in-situ` on the CPU backend with 10^6 accesses, and compares its sums with the formula
+//! and its trace.
 
 mod common;
 
 use common::{binaries, run};
 
 #[test]
-fn sums_are_those_of_the_formula_and_of_the_trace() {
+fn sums_equal_the_formula_and_the_trace() {
     let Some([bench, superstep]) = binaries() else {
         return;
     };

@@ -1,12 +1,12 @@
-//! The suite `devices`, and `superstep-bench links` on the CPU backend, which pretends two devices: model, traces and the program's own
-//! count agree.
+//! Runs the suite `devices` and `superstep-bench links` on the CPU backend with two simulated devices. Model, traces and the
+//! program's own count must agree.
 
 mod common;
 
 use common::{binaries, run};
 
 #[test]
-fn the_model_says_what_traces_and_the_program_count() {
+fn model_agrees_with_traces_and_the_program() {
     let Some([bench, superstep]) = binaries() else {
         return;
     };
@@ -19,8 +19,8 @@ fn the_model_says_what_traces_and_the_program_count() {
     let size = ["--rows", "40", "--columns", "64", "--launches", "5"];
     let measure = [&["links", "bundle"], &size[..]].concat();
     let out = run(&bench, folder.path(), &measure);
-    // The columns of CTAs 0 to 5 that lie on the grid: 14 + 4 · 16 + 6 = 84 cells of 4 bytes. A border has 2 rows, seen from both sides
-    // in 4 launches; a copy takes each of the 64 cells once.
+    // The columns of CTAs 0 to 5 on the grid: 14 + 4 · 16 + 6 = 84 cells of 4 bytes. A border has 2 rows, seen from both sides in
+    // 4 launches; a copy takes each of the 64 cells once.
     let (model, copies) = (84 * 4 * 2 * 2 * 4, 64 * 4 * 2 * 2 * 4);
     assert!(out.contains(&format!("cut in y: {model} bytes")), "{out}");
     let row = |way: &str| {
@@ -36,7 +36,7 @@ fn the_model_says_what_traces_and_the_program_count() {
         [program, copied, accessed, transferred],
         [model, 0, model, model]
     );
-    // A warp's two rows of 16 cells begin 24 or 8 bytes behind a sector's begin, but for the first and the last CTA.
+    // A warp's two rows of 16 cells start 24 or 8 bytes after the start of a sector, except in the first and last CTA.
     assert_eq!(sectors, 2 * 2 * 4 * 32 * (2 + 4 * 3 + 1));
     assert_eq!(row("copies"), [copies, copies, 0, 0, 0]);
     assert_eq!(row("managed"), [model, 0, 0, 0, model]);
@@ -44,7 +44,7 @@ fn the_model_says_what_traces_and_the_program_count() {
 
 /// `superstep-bench links` on two H100s: NVLink's counters agree with the traces' copies and peer accesses.
 #[test]
-fn a_link_carried_the_copies_and_sectors_of_the_trace() {
+fn link_counters_agree_with_the_trace() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/links-h100x2.json");
     let results: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Two seconds of `superstep-bench soak` over a bundle, and one of its cases again.
+//! Runs `superstep-bench soak` on a bundle for two seconds, and repeats one of its cases.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{binaries, run};
 use serde_json::Value;
 
 #[test]
-fn random_cases_are_right_and_one_can_be_made_again() {
+fn random_cases_pass_and_can_be_repeated() {
     let Some([bench, superstep]) = binaries() else {
         return;
     };
@@ -34,7 +34,7 @@ fn random_cases_are_right_and_one_can_be_made_again() {
         folder.path(),
         &[&soak[..], &["--case", seed]].concat(),
     );
-    // A kill's moment depends on how long the program takes.
+    // The time of a kill depends on the duration of the program.
     let what = first.rsplit("  ").next().unwrap().split(", killed").next();
     assert!(again.contains(what.unwrap()), "{first}\n{again}");
     let kept = folder.path().join(format!("out/soak/case-{seed}"));

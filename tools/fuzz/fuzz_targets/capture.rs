@@ -1,4 +1,4 @@
-//! A capture with changed contents and right checksums: opened, verified, scanned and given on.
+//! Opens, verifies, scans and exports a capture with changed contents and correct checksums.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -15,7 +15,7 @@ struct Input {
     stream: Vec<Change>,
 }
 
-/// Two launches with accesses of all kinds, copies, code that is not known, and parts.
+/// Builds a capture of two launches with accesses of all kinds, copies, opaque code, and parts.
 fn base() -> (File, File) {
     let folder = scratch().join("base");
     let sites = (0..).zip(Op::ALL).map(|(local, op)| site(local, op));

@@ -1,4 +1,4 @@
-//! A suite's manifest and a benchmark's, with changed lines and words.
+//! Reads the manifests of a suite and a benchmark, with changed lines and words.
 #![no_main]
 
 use arbitrary::Arbitrary;

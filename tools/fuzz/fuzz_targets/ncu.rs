@@ -1,4 +1,4 @@
-//! Tables that Nsight Compute prints, with changed lines.
+//! Reads tables printed by Nsight Compute, with changed lines.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,10 +1,9 @@
-//! The text of NVBit's `mem_trace`, with changed lines; what is accepted is a whole capture.
+//! Imports the text of NVBit's `mem_trace`, with changed lines. Accepted text must become a complete capture.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use superstep_export::nvbit;
-use superstep_fuzz::{LineChange, change_lines, scratch, write};
-use superstep_trace::Capture;
+use superstep_fuzz::{LineChange, assert_whole, change_lines, scratch, write};
 
 const TEXT: &str = include_str!("../seeds/mem_trace.txt");
 
@@ -12,11 +11,6 @@ fuzz_target!(|changes: Vec<LineChange>| {
     let (text, folder) = (scratch().join("mem_trace.txt"), scratch().join("capture"));
     write(&text, change_lines(TEXT, &changes));
     if nvbit::import(&text, &folder).is_ok() {
-        let capture = Capture::open(&folder).expect("what was imported can be opened");
-        assert!(capture.complete, "{:?}", capture.problems);
-        assert_eq!(
-            capture.verify().expect("it can be read"),
-            Vec::<String>::new()
-        );
+        assert_whole(&folder);
     }
 });

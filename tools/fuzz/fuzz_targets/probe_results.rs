@@ -1,4 +1,4 @@
-//! Results of a probed run with changed numbers: all parts are read and exported.
+//! Reads and exports all parts of a probed run's results, with changed numbers.
 #![no_main]
 
 use arbitrary::Arbitrary;

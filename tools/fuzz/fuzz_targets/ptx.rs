@@ -1,4 +1,4 @@
-//! Templates of inline PTX: instructions of known parts, changed, and free text.
+//! Parses templates of inline PTX, with changed instructions and free text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -24,7 +24,7 @@ const TEMPLATES: &str = include_str!("../seeds/templates.ptx");
 
 fuzz_target!(|changes: Vec<LineChange>| {
     let text = change_lines(TEMPLATES, &changes);
-    // One by one, since the first error ends a template, and then all as one.
+    // Each line alone, since the first error ends a template, then all as one template.
     for template in text.lines().chain([&*text]) {
         if let Ok(template) = parser::Template::parse(template) {
             for instruction in template.instructions() {

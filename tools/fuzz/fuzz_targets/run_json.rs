@@ -1,4 +1,4 @@
-//! The summary of a run, with changed values: read, and drawn as a page.
+//! Reads the summary of a run, with changed values, and renders its page.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

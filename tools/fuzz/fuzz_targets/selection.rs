@@ -1,4 +1,4 @@
-//! Patterns and the other parts of a selection, as users write them; globs against a plain matcher.
+//! Parses patterns and the other parts of a selection, and compares globs with a simple matcher.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -20,7 +20,7 @@ struct Input {
     cta: u64,
 }
 
-/// In the time of its product: a row of flags for each character of the glob.
+/// Matches a glob in quadratic time, with a row of flags for each character.
 fn plainly(glob: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let mut reached = vec![false; name.len() + 1];

@@ -1,4 +1,4 @@
-//! A module's table of sites, with changed values.
+//! Reads a module's table of sites, with changed values.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,13 +1,14 @@
-//! Helpers of the fuzzers: changes that keep JSON and text nearly valid, files with new checksums, a folder to write to.
+//! Helpers of the fuzzers: changes that keep JSON and text nearly valid, files with recomputed checksums, and a scratch folder.
 
 pub mod sealed;
 
 use arbitrary::Arbitrary;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use superstep_trace::Capture;
 
-/// Numbers at which something may overflow, be truncated or be taken for a size.
-pub const EDGES: [u64; 14] = [
+/// Numbers that may overflow, be truncated or be mistaken for a size.
+const EDGES: [u64; 14] = [
     0,
     1,
     31,
@@ -24,6 +25,10 @@ pub const EDGES: [u64; 14] = [
     u64::MAX,
 ];
 
+pub fn edge(number: u8) -> u64 {
+    EDGES[usize::from(number) % EDGES.len()]
+}
+
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Change {
     Null,
@@ -35,22 +40,22 @@ pub enum Change {
     Text(String),
     EmptyList,
     EmptyObject,
-    /// An element of a list or a key goes.
+    /// Removes an element of a list, or a key.
     Remove,
-    /// An element of a list is there twice.
+    /// Repeats an element of a list.
     Repeat,
-    /// Another part of the document takes its place.
+    /// Replaces it with another part of the document.
     Other(u16),
 }
 
-/// A change of one of a document's values, which are counted in order of depth.
+/// A change to one of a document's values, which are numbered depth-first.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Edit {
     pub at: u16,
     pub change: Change,
 }
 
-/// Makes the changes one after the other.
+/// Applies the changes in order.
 pub fn edit(document: &mut Value, edits: &[Edit]) {
     for Edit { at, change } in edits.iter().take(16) {
         let count = nodes(document);
@@ -58,7 +63,7 @@ pub fn edit(document: &mut Value, edits: &[Edit]) {
         let new = match change {
             Change::Null => Value::Null,
             Change::Flag(flag) => (*flag).into(),
-            Change::Edge(edge) => EDGES[usize::from(*edge) % EDGES.len()].into(),
+            Change::Edge(number) => edge(*number).into(),
             Change::Number(number) => (*number).into(),
             Change::Negative(number) => (*number).into(),
             Change::Fraction(number) => (*number).into(),
@@ -101,7 +106,7 @@ fn node<'a>(value: &'a mut Value, at: &mut usize) -> Option<&'a mut Value> {
     }
 }
 
-/// Removes or repeats a part of the list or object that holds the value.
+/// Removes or repeats an element of the list or object at `at`.
 fn rearrange(value: &mut Value, at: &mut usize, remove: bool) {
     let place = *at;
     match node(value, at) {
@@ -121,17 +126,17 @@ fn rearrange(value: &mut Value, at: &mut usize, remove: bool) {
     }
 }
 
-/// A text that is mostly right: the lines of `base` with some changed. Words of the changes are taken from `words` or free.
+/// A change to the lines of a valid text.
 #[derive(Arbitrary, Clone, Debug)]
 pub enum LineChange {
     Remove(u16),
     Repeat(u16, u16),
-    /// A word of a line, counted between spaces, commas and the like, becomes another.
+    /// Replaces a word of a line; words are separated by spaces, commas and the like.
     Word(u16, u16, Word),
-    /// A line becomes, or is followed by, this.
+    /// Replaces a line.
     Line(u16, String),
     Insert(u16, String),
-    /// The line ends there.
+    /// Truncates a line.
     Cut(u16, u16),
 }
 
@@ -172,7 +177,7 @@ pub fn change_lines(base: &str, changes: &[LineChange]) -> String {
                 let words: Vec<(usize, usize)> = words(line).collect();
                 if let Some(&(start, end)) = words.get(usize::from(*word) % words.len().max(1)) {
                     let new = match new {
-                        Word::Edge(edge) => EDGES[usize::from(*edge) % EDGES.len()].to_string(),
+                        Word::Edge(number) => edge(*number).to_string(),
                         Word::Of(index) => known[usize::from(*index) % known.len()].to_owned(),
                         Word::Free(text) => text.clone(),
                     };
@@ -197,7 +202,7 @@ fn words(line: &str) -> impl Iterator<Item = (usize, usize)> {
         })
 }
 
-/// A folder of this process, empty at the first call.
+/// Returns a folder of this process, which is empty at the first call.
 pub fn scratch() -> &'static Path {
     static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -206,6 +211,14 @@ pub fn scratch() -> &'static Path {
         std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
         folder
     })
+}
+
+/// Checks that an import wrote a complete and readable capture.
+pub fn assert_whole(folder: &Path) {
+    let capture = Capture::open(folder).expect("what was imported can be opened");
+    assert!(capture.complete, "{:?}", capture.problems);
+    let problems = capture.verify().expect("it can be read");
+    assert!(problems.is_empty(), "{problems:?}");
 }
 
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {

@@ -1,6 +1,6 @@
-//! Files of a capture taken apart into chunks, changed, and put together with checksums that are right.
+//! Splits files of a capture into chunks, changes them, and joins them with correct checksums.
 
-use crate::{EDGES, Edit, edit};
+use crate::{Edit, edge, edit};
 use arbitrary::Arbitrary;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -22,7 +22,7 @@ pub struct File {
 
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Change {
-    /// Of a chunk of JSON.
+    /// Edits a chunk of JSON.
     Json(u8, Vec<Edit>),
     Bytes(u8, Vec<(u16, u8)>),
     Cut(u8, u16),
@@ -35,9 +35,9 @@ pub enum Change {
     Version(u8),
     Role(u8),
     Stream(u8),
-    /// Its compressed form is stored, and says so.
+    /// Stores the chunk compressed.
     Compress(u8),
-    /// The lengths that a chunk's header states.
+    /// Changes the lengths in a chunk's header.
     Lengths(u8, u8, u8),
 }
 
@@ -72,7 +72,7 @@ impl File {
         File { header, chunks }
     }
 
-    /// The file with these changes.
+    /// Returns the file with these changes.
     pub fn changed(&self, changes: &[Change]) -> Vec<u8> {
         let mut chunks = self.chunks.clone();
         let mut header = self.header.clone();
@@ -108,16 +108,15 @@ impl File {
                 Change::Repeat(chunk, to) => chunks.insert(at(to), chunks[at(chunk)].clone()),
                 Change::Kind(chunk, kind) => chunks[at(chunk)].kind = kind % 8,
                 Change::Tag(chunk, tag) => chunks[at(chunk)].tag = *tag,
-                Change::Items(chunk, edge) => {
-                    chunks[at(chunk)].items = EDGES[usize::from(*edge) % EDGES.len()];
+                Change::Items(chunk, number) => {
+                    chunks[at(chunk)].items = edge(*number);
                 }
                 Change::Version(version) => header[8] = version % 8,
                 Change::Role(role) => header[12] = role % 4,
                 Change::Stream(stream) => header[16] = *stream,
                 Change::Compress(chunk) => compressed.push(at(chunk)),
                 Change::Lengths(chunk, raw, stored) => {
-                    let edge = |edge: &u8| EDGES[usize::from(*edge) % EDGES.len()] as u32;
-                    lengths.push((at(chunk), edge(raw), edge(stored)));
+                    lengths.push((at(chunk), edge(*raw) as u32, edge(*stored) as u32));
                 }
             }
         }
@@ -135,7 +134,7 @@ impl File {
                 (chunk.payload.len() as u32, stored.len() as u32);
             if let Some((_, raw, stored)) = lengths.iter().find(|(of, ..)| *of == index) {
                 raw_bytes = *raw;
-                // Otherwise every such file would end there.
+                // A large length would always end the file.
                 stored_bytes = if *stored > 64 { stored_bytes } else { *stored };
             }
             let mut header = [0; CHUNK_HEADER];

@@ -6,9 +6,9 @@ use crate::{AccessGroup, LaunchId, WARP_LANES};
 
 /// Encoded bytes at which a chunk should be sealed: large enough to compress well, small enough to lose little when the
 /// program is killed.
-pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
+const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
-/// Limit of its groups, which may take next to nothing.
+/// Number of groups at which a chunk should be sealed, because repeated groups take almost no bytes.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
 /// Access groups of one launch on their way into the capture. Each producer thread has its own builder; the groups of
@@ -25,7 +25,7 @@ impl ChunkBuilder {
     pub fn new(launch: LaunchId) -> Self {
         ChunkBuilder {
             launch,
-            encoder: Encoder::default(),
+            encoder: Encoder::new(),
             head: Vec::new(),
             tail: Vec::new(),
             thread_accesses: 0,
@@ -36,7 +36,7 @@ impl ChunkBuilder {
         self.launch
     }
 
-    /// Adds a group. Groups without active lanes are left out.
+    /// Adds a group, unless it has no active lanes.
     pub fn push(&mut self, group: &AccessGroup) {
         if group.mask != 0 {
             self.thread_accesses += group.lanes() as u64;
@@ -44,14 +44,14 @@ impl ChunkBuilder {
         }
     }
 
-    /// Adds `group` with all 32 lanes, whatever its addresses are: lane *l* is at `base + stride * l`.
+    /// Adds `group` with all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
     #[inline(always)]
     pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.thread_accesses += WARP_LANES as u64;
         self.encoder.encode_run(group, base, stride);
     }
 
-    /// Adds `group` with the active lanes at `base` plus their offsets, whatever its addresses are.
+    /// Adds `group` with the active lanes at `base` plus their offsets; its `addresses` are ignored.
     #[inline]
     pub fn push_near<const N: usize>(
         &mut self,
@@ -65,34 +65,27 @@ impl ChunkBuilder {
         }
     }
 
-    /// The encoded groups before compression: the part that is worth compressing, and the part that rarely is.
-    pub fn encoded(&mut self) -> (&[u8], &[u8]) {
-        self.head.clear();
-        self.tail.clear();
-        self.encoder.head(&mut self.head);
-        self.encoder.tail(&mut self.tail);
-        (&self.head, &self.tail)
-    }
-
     pub fn thread_accesses(&self) -> u64 {
         self.thread_accesses
     }
 
     pub fn is_empty(&self) -> bool {
-        self.encoder.groups() == 0
+        self.encoder.groups == 0
     }
 
-    /// Whether the chunk should be sealed.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.encoder.groups() >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
+        self.encoder.groups >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
     }
 
     /// Compresses and checksums the groups; the builder is empty afterwards and keeps its memory.
     pub fn seal(&mut self) -> SealedChunk {
+        self.head.clear();
+        self.tail.clear();
+        self.encoder.head(&mut self.head);
+        self.encoder.tail(&mut self.tail);
         let (tag, items) = (self.launch.0, self.thread_accesses);
-        let (head, tail) = self.encoded();
-        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, head, tail);
+        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, &self.head, &self.tail);
         self.restart(self.launch);
         sealed
     }

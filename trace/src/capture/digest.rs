@@ -1,10 +1,9 @@
-//! Digest of a launch: 128 bits over the multiset of its thread accesses, whatever their order and grouping.
+//! Digest of a launch: 128 bits over the multiset of its thread accesses, independent of their order and grouping.
 //!
 //! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
-//! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and of two backends
-//! are equal when the program does the same. An address outside every allocation counts as itself. Sites at which threads wait
-//! are left out ([`Site::is_steady`](crate::Site::is_steady)).
-//! `docs/trace-format.md` gives the formula.
+//! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and
+//! of two backends are equal when the program does the same. An address outside every allocation counts as itself. Sites at which
+//! threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the formula.
 
 use crate::error::Result;
 use crate::program::allocations::DEVICE_HEAP;
@@ -21,12 +20,12 @@ const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchDigest {
     pub words: [u64; 2],
-    /// Thread accesses, those too that the words leave out.
+    /// Number of thread accesses, including those left out of `words`.
     pub thread_accesses: u64,
 }
 
 impl AddAssign for LaunchDigest {
-    /// The digest of both multisets together.
+    /// Computes the digest of the union of both multisets.
     fn add_assign(&mut self, other: Self) {
         for (word, other) in self.words.iter_mut().zip(other.words) {
             *word = word.wrapping_add(other);
@@ -36,7 +35,7 @@ impl AddAssign for LaunchDigest {
 }
 
 impl std::fmt::Display for LaunchDigest {
-    /// 32 hexadecimal digits.
+    /// Writes 32 hexadecimal digits.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:016x}{:016x}", self.words[0], self.words[1])
     }
@@ -112,7 +111,7 @@ impl<'a> Hasher<'a> {
         self.digest
     }
 
-    /// Hash of an allocation's key, and which bits of an offset in it count.
+    /// Returns the hash of an allocation's key, and the mask of the offset bits that count.
     #[inline]
     fn key_hash(&mut self, key: &'a AllocationKey) -> (u64, u64) {
         match self.last_key {
@@ -127,7 +126,7 @@ impl<'a> Hasher<'a> {
     }
 }
 
-/// Digests of all launches of a capture, in the order of the host's calls.
+/// Computes the digests of all launches of a capture, in host order.
 pub fn launches(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>> {
     (capture.launches())
         .map(|record| Ok((record.launch, of_launch(capture, &record)?)))
@@ -148,7 +147,7 @@ fn of_launch(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
         })
 }
 
-/// Seeds of the two sums: everything that the lanes of a group have in common.
+/// Returns the seeds of the two sums, from everything that the lanes of a group share.
 #[inline]
 fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
     let what = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
@@ -157,7 +156,7 @@ fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
     [seed, mix(seed ^ PHI)]
 }
 
-/// Sums the hashes of a group's lanes; a plain loop, so that the compiler can use vector instructions.
+/// Sums the hashes of a group's lanes; a plain loop, which the compiler can vectorise.
 #[inline]
 fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
     let mut sums = [0u64; 2];
@@ -174,7 +173,8 @@ fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
     sums
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford): a bijection that changes half of the bits.
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford), a bijection that changes half of the
+/// bits on average.
 #[inline(always)]
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -22,17 +22,17 @@ pub use replay::{HostEvent, LaunchRecord, Replay};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// An open capture: everything but the accesses is in memory, those are read when asked for.
+/// An open capture. Accesses are read on demand; everything else is in memory.
 ///
-/// A capture whose program was killed, or whose file was cut off or damaged, opens as far as it goes: `complete` is false
-/// and `problems` says what is missing.
-#[derive(Debug)]
+/// A capture whose program was killed, or whose file was cut off or damaged, opens as far as it is readable: `complete`
+/// is false and `problems` says what is missing.
+#[derive(Debug, Default)]
 pub struct Capture {
     folder: PathBuf,
     pub header: Header,
     /// Static tables, one for each translation unit that registered.
     pub modules: Vec<ModuleTable>,
-    /// How the program ended; `None` when the capture does not say.
+    /// End of the program; `None` if the capture does not have it.
     pub outcome: Option<Outcome>,
     /// Whether every file was ended properly and nothing is missing.
     pub complete: bool,
@@ -40,8 +40,9 @@ pub struct Capture {
     pub damaged: bool,
     /// Missing or damaged parts, one sentence each, with file and offset.
     pub problems: Vec<String>,
-    /// How far the reading of accesses is.
+    /// Cancels the reading of accesses.
     pub cancellation: Cancellation,
+    /// Progress of the reading of accesses.
     pub progress: Progress,
     sites: SiteTable,
     streams: BTreeMap<StreamId, ChunkReader>,
@@ -52,7 +53,7 @@ pub struct Capture {
 pub struct ChunkRef {
     pub stream: StreamId,
     pub launch: LaunchId,
-    /// Accesses in the chunk, each lane counted.
+    /// Accesses in the chunk, counting each lane.
     pub thread_accesses: u64,
     index: usize,
 }
@@ -65,8 +66,8 @@ pub struct GroupBuffer {
 }
 
 impl GroupBuffer {
-    /// Passes the groups of the payload that was read last to `visit` until it returns false. Returns the number of the
-    /// first malformed group.
+    /// Passes the groups of the last payload read to `visit` until it returns false. Returns the number of the first
+    /// malformed group.
     fn groups(&mut self, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
         let (mut number, mut group) = (0, AccessGroup::EMPTY);
         if self.decoder.begin(&self.raw).is_none() {
@@ -99,7 +100,7 @@ impl Capture {
         if !ended && !capture.damaged {
             capture.problems.push(format!(
                 "{} has no end: the program was killed, ended without its exit handlers, or is still running",
-                events.path().display()
+                events.path.display()
             ));
         }
         let streams_ended = capture.open_streams()?;
@@ -116,7 +117,7 @@ impl Capture {
         &self.sites
     }
 
-    /// Streams with a launch or a file, in ascending order.
+    /// Returns the streams with a launch or a file, in ascending order.
     pub fn streams(&self) -> impl Iterator<Item = StreamId> {
         let launches = &self.timeline.launches;
         let of_launches = launches.iter().map(|stored| stored.launch.stream);
@@ -124,10 +125,9 @@ impl Capture {
         all.into_iter()
     }
 
-    /// Bytes of the capture's files.
     pub fn stored_bytes(&self) -> Result<u64> {
         let events = self.folder.join(EVENTS_FILE);
-        let streams = self.streams.values().map(|reader| reader.path());
+        let streams = self.streams.values().map(|reader| &*reader.path);
         let sizes = streams.chain([&*events]).map(|path| {
             let metadata = std::fs::metadata(path).map_err(TraceError::unreadable(path));
             metadata.map(|metadata| metadata.len())
@@ -135,7 +135,7 @@ impl Capture {
         sizes.sum()
     }
 
-    /// The capture with a signal that ends the reading of its accesses.
+    /// Sets the signal that cancels the reading of accesses.
     #[must_use]
     pub fn cancelled_by(self, cancellation: Cancellation) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Capture {
         }
     }
 
-    /// Stored bytes of all chunks of accesses: what [`Progress::read_bytes`] comes to when each is read once.
+    /// Returns the stored bytes of all access chunks, which [`Progress::read_bytes`] reaches when each is read once.
     pub fn access_bytes(&self) -> u64 {
         let chunks = self.streams.values().flat_map(|reader| &reader.chunks);
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
@@ -152,7 +152,7 @@ impl Capture {
 
     /// Passes each group of a chunk to `visit`, in file order.
     /// # Errors
-    /// [`TraceError::Damaged`] when the chunk is not what was written.
+    /// [`TraceError::Damaged`] if the chunk is damaged.
     pub fn read_chunk(
         &self,
         chunk: &ChunkRef,
@@ -192,10 +192,10 @@ impl Capture {
         Ok(())
     }
 
-    /// Hands every group to `visit`, launch by launch in host order. The groups of one thread come in program order.
+    /// Passes every group to `visit`, launch by launch in host order. The groups of one thread are in program order.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] at the first chunk that is not what was written; the groups before it were visited.
+    /// [`TraceError::Damaged`] at the first damaged chunk; the groups before it have been visited.
     pub fn groups(&self, mut visit: impl FnMut(&LaunchRecord, &AccessGroup)) -> Result<()> {
         let mut buffer = GroupBuffer::default();
         for record in self.launches() {
@@ -206,8 +206,8 @@ impl Capture {
         Ok(())
     }
 
-    /// Reads all chunks on all cores: each piece of work starts from `identity`, takes in groups with `fold`, and two results
-    /// are joined with `reduce`, which must not care about order.
+    /// Reads all chunks on all cores. Each task starts from `identity` and adds groups with `fold`; `reduce` merges two
+    /// results and must not depend on their order.
     pub fn par_fold<T: Send>(
         &self,
         identity: impl Fn() -> T + Sync + Send,
@@ -230,7 +230,7 @@ impl Capture {
             .try_reduce(&identity, |a, b| Ok(reduce(a, b)))
     }
 
-    /// Reads every chunk and compares each launch's accesses with what its end says. Returns what is wrong, empty if nothing.
+    /// Reads every chunk. Returns all problems, including those found on opening.
     pub fn verify(&self) -> Result<Vec<String>> {
         let mut problems = self.problems.clone();
         let chunks: Vec<_> = (self.timeline.launches.iter())

@@ -1,31 +1,14 @@
-//! Opens a capture: collects what its files hold and what they lack.
+//! Opens a capture: reads its events, and collects what is missing or damaged.
 
-use super::replay::Timeline;
+use super::replay::{Timeline, recorded_accesses};
 use super::{Capture, ChunkRef};
 use crate::capture::writer::{EVENTS_FILE, stream_file_name};
-use crate::container::{ChunkReader, Kind, Problem, Role};
+use crate::container::{ChunkInfo, ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
 use crate::in_situ::parts;
 use crate::program::event::TimedEvent;
-use crate::{
-    Cancellation, Event, Header, LaunchId, ModuleTable, Parts, Progress, SiteTable, StreamId,
-    captures_in,
-};
-use std::collections::BTreeMap;
+use crate::{Event, Header, LaunchId, ModuleTable, Parts, SiteTable, StreamId, captures_in};
 use std::path::{Path, PathBuf};
-
-#[derive(Debug, thiserror::Error)]
-enum ChunkError {
-    #[error(transparent)]
-    Module(#[from] TraceError),
-    #[error("the {what} is malformed: {source}")]
-    Malformed {
-        what: &'static str,
-        source: serde_json::Error,
-    },
-    #[error("the parts are malformed")]
-    Parts,
-}
 
 impl Capture {
     /// Opens the stream files; returns whether all of them were ended properly.
@@ -66,7 +49,7 @@ impl Capture {
     }
 
     fn note_problem(&mut self, file: &ChunkReader) {
-        let path = file.path();
+        let path = &file.path;
         match &file.problem {
             None => {}
             Some(Problem::CutOff { offset }) => self.problems.push(format!(
@@ -84,32 +67,28 @@ impl Capture {
         &mut self,
         events: &mut Vec<TimedEvent<Event>>,
         parts: &mut Vec<Parts>,
-        kind: Kind,
+        (file, chunk): (&ChunkReader, &ChunkInfo),
         payload: &[u8],
-    ) -> Result<(), ChunkError> {
-        let malformed = |what| move |source| ChunkError::Malformed { what, source };
-        match kind {
+    ) -> Result<()> {
+        match chunk.kind {
             Kind::MODULE => {
-                let module = ModuleTable::from_json(payload)?;
+                let module = ModuleTable::from_json(payload);
+                let module = module.map_err(|error| file.damaged(chunk, error.to_string()))?;
                 self.modules.push(module);
             }
-            Kind::EVENT => {
-                events.push(serde_json::from_slice(payload).map_err(malformed("event"))?);
-            }
+            Kind::EVENT => events.push(file.json(chunk, payload, "event")?),
             Kind::PARTS => {
-                parts.push(parts::decode(payload).ok_or(ChunkError::Parts)?);
+                let malformed = || file.damaged(chunk, "the parts are malformed");
+                parts.push(parts::decode(payload).ok_or_else(malformed)?);
             }
-            Kind::END => {
-                let outcome = serde_json::from_slice(payload).map_err(malformed("outcome"))?;
-                self.outcome = Some(outcome);
-            }
-            // Later versions may add kinds that older readers can do without.
+            Kind::END => self.outcome = Some(file.json(chunk, payload, "outcome")?),
+            // Later versions may add kinds that older readers can ignore.
             _ => {}
         }
         Ok(())
     }
 
-    /// Gives each launch of a stream its chunks; those of launches that no event announces are left out.
+    /// Assigns a stream's chunks to their launches, and skips those of launches that no event announces.
     fn take_chunks(&mut self, stream: StreamId, reader: &ChunkReader) {
         let mut unknown = 0;
         for (index, chunk) in reader.chunks.iter().enumerate() {
@@ -130,19 +109,16 @@ impl Capture {
         if unknown > 0 {
             self.problems.push(format!(
                 "{}: {unknown} chunks belong to launches that no event announces, and are skipped",
-                reader.path().display()
+                reader.path.display()
             ));
         }
     }
 
-    /// Compares what the launches' ends say with what their chunks hold.
+    /// Compares the access counts of the launches' ends with those of their chunks.
     pub(super) fn check_launches(&mut self) {
         for record in &self.timeline.launches {
             let Some(end) = &record.end else { continue };
-            let found: u64 = match &record.sums {
-                Some(sums) => sums.thread_accesses(),
-                None => record.chunks.iter().map(|c| c.thread_accesses).sum(),
-            };
+            let found = recorded_accesses(record.sums.as_ref(), &record.chunks);
             if found != end.thread_accesses {
                 let path = self.folder.join(stream_file_name(end.stream));
                 self.problems.push(format!(
@@ -173,22 +149,17 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
     if folder.join(EVENTS_FILE).is_file() {
         return Ok(folder);
     }
-    let mut captures = captures_in(&folder)?;
-    match (captures.pop(), captures.len()) {
-        (Some(only), 0) => Ok(only),
-        (Some(last), _) => {
-            captures.push(last);
-            let names = captures.iter().filter_map(|path| path.file_name());
-            Err(TraceError::SeveralCaptures {
-                path: path.to_owned(),
-                processes: names
-                    .map(|name| name.to_string_lossy().into_owned())
-                    .collect(),
-            })
-        }
-        (None, _) => Err(not(
+    match &captures_in(&folder)?[..] {
+        [] => Err(not(
             "it is not a capture: there is no events.sst; give the folder that a traced run wrote",
         )),
+        [only] => Ok(only.clone()),
+        several => Err(TraceError::SeveralCaptures {
+            path: path.to_owned(),
+            processes: (several.iter().filter_map(|path| path.file_name()))
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect(),
+        }),
     }
 }
 
@@ -197,8 +168,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
     let header: Header = match file.chunks.first() {
         Some(chunk) if chunk.kind == Kind::HEADER => {
             file.payload(chunk, &mut stored, &mut raw)?;
-            serde_json::from_slice(&raw)
-                .map_err(|error| file.damaged(chunk, format!("the header is malformed: {error}")))?
+            file.json(chunk, &raw, "header")?
         }
         _ => {
             let reason = match &file.problem {
@@ -206,30 +176,19 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
                 _ => "the file ends before its header chunk",
             };
             let offset = crate::container::FILE_HEADER_BYTES as u64;
-            return Err(TraceError::damaged(file.path(), offset, reason));
+            return Err(TraceError::damaged(&file.path, offset, reason));
         }
     };
     let mut capture = Capture {
         folder,
         header,
-        modules: Vec::new(),
-        outcome: None,
-        complete: false,
-        damaged: false,
-        problems: Vec::new(),
-        cancellation: Cancellation::default(),
-        progress: Progress::default(),
-        sites: SiteTable::default(),
-        streams: BTreeMap::new(),
-        timeline: Timeline::default(),
+        ..Capture::default()
     };
     let (mut events, mut parts) = (Vec::new(), Vec::new());
     for chunk in &file.chunks[1..] {
         let read = file.payload(chunk, &mut stored, &mut raw);
-        let read = read.and_then(|()| {
-            let taken = capture.take_chunk(&mut events, &mut parts, chunk.kind, &raw);
-            taken.map_err(|error| file.damaged(chunk, error.to_string()))
-        });
+        let read =
+            read.and_then(|()| capture.take_chunk(&mut events, &mut parts, (file, chunk), &raw));
         match read {
             Ok(()) => {}
             Err(error @ TraceError::Damaged { .. }) => {

@@ -1,4 +1,4 @@
-//! A capture in host order: every event once, and with each launch all that the capture holds of it.
+//! Replays a capture in host order: every event once, each launch with all that was recorded of it.
 
 use super::{Capture, ChunkRef};
 use crate::program::allocations::{Allocation, AllocationKey, AllocationMap};
@@ -33,7 +33,7 @@ pub enum HostEvent<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EventError {
-    #[error("an event is of launch {launch} of stream {stream}, which no event announces")]
+    #[error("an event refers to launch {launch} of stream {stream}, which no event announces")]
     UnknownLaunch { stream: StreamId, launch: LaunchId },
     #[error("launch {launch} of stream {stream} is announced twice")]
     LaunchTwice { stream: StreamId, launch: LaunchId },
@@ -41,17 +41,17 @@ pub(super) enum EventError {
     EndTwice { stream: StreamId, launch: LaunchId },
     #[error("launch {launch} of stream {stream} is added up twice")]
     SumsTwice { stream: StreamId, launch: LaunchId },
-    #[error("allocation {0} is made twice")]
+    #[error("allocation {0} is announced twice")]
     AllocatedTwice(AllocationId),
-    #[error("allocation {0} is freed, which no event makes")]
+    #[error("allocation {0} is freed, but no event announces it")]
     UnknownAllocation(AllocationId),
     #[error("allocation {0} is freed twice")]
     FreedTwice(AllocationId),
     #[error("opaque launch {0} is announced twice")]
     OpaqueTwice(u64),
-    #[error("opaque launch {0} ends, which no event announces")]
+    #[error("opaque launch {0} ends, but no event announces it")]
     UnknownOpaque(u64),
-    #[error("launch {receiver} of {known} is said to have received something from launch {sender}")]
+    #[error("launch {receiver} of {known} cannot receive anything from launch {sender}")]
     Received {
         receiver: u32,
         known: u32,
@@ -61,33 +61,37 @@ pub(super) enum EventError {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRecord<'a> {
-    /// Number among all launches of the program, in the order of the host's calls, from 0.
+    /// Index among all launches of the program, in host order.
     pub number: u32,
     pub launch: &'a Launch,
-    /// How much of it was to be recorded.
+    /// Part of its accesses that was selected for recording.
     pub recorded: Recorded,
     pub end: Option<&'a LaunchEnd>,
     pub chunks: &'a [ChunkRef],
-    /// Sums of its accesses, where they were aggregated while it ran; `chunks` is empty then.
+    /// Sums of its accesses, if they were added up in situ; `chunks` is empty then.
     pub sums: Option<&'a LaunchSums>,
-    /// Receptions of its CTAs from others, part by part; empty without `sums`.
+    /// Data that its CTAs received from others, in parts; empty without `sums`.
     pub received: &'a [Received],
-    /// First reads of other launches' stores by its loads, part by part; empty without `sums`.
+    /// First reads of other launches' stores by its loads, in parts; empty without `sums`.
     pub first_read: &'a [FirstRead],
     pub allocations: Arc<AllocationMap<'a>>,
 }
 
 impl LaunchRecord<'_> {
-    /// Accesses that the files hold or that were added up, each lane counted.
+    /// Returns the number of accesses that were recorded or added up, counting each lane.
     pub fn thread_accesses(&self) -> u64 {
-        if let Some(sums) = self.sums {
-            return sums.thread_accesses();
-        }
-        self.chunks.iter().map(|chunk| chunk.thread_accesses).sum()
+        recorded_accesses(self.sums, self.chunks)
     }
 }
 
-/// Walks through a capture; see [`Capture::replay`].
+pub(super) fn recorded_accesses(sums: Option<&LaunchSums>, chunks: &[ChunkRef]) -> u64 {
+    match sums {
+        Some(sums) => sums.thread_accesses(),
+        None => chunks.iter().map(|chunk| chunk.thread_accesses).sum(),
+    }
+}
+
+/// Iterator over the events of a capture; see [`Capture::replay`].
 pub struct Replay<'a> {
     timeline: &'a Timeline,
     entries: std::slice::Iter<'a, TimedEvent<Entry>>,
@@ -154,8 +158,8 @@ impl<'a> Replay<'a> {
 }
 
 impl Capture {
-    /// All events in host order: launches, allocations, frees, copies and memsets as the host called for them, and
-    /// events without a number (a launch's end, a note) behind the numbered ones that precede them in the file.
+    /// Returns all events in host order. Events without a sequence number (a launch's end, a note) follow the numbered
+    /// ones that precede them in the file.
     pub fn replay(&self) -> Replay<'_> {
         Replay {
             timeline: &self.timeline,
@@ -164,7 +168,6 @@ impl Capture {
         }
     }
 
-    /// The launches of [`Capture::replay`].
     pub fn launches(&self) -> impl Iterator<Item = LaunchRecord<'_>> {
         self.replay().filter_map(|event| match event.event {
             HostEvent::Launch(record) => Some(record),
@@ -172,7 +175,7 @@ impl Capture {
         })
     }
 
-    /// Whether accesses were added up while kernels ran, so that it holds none.
+    /// Returns whether accesses were added up in situ, so that none are recorded.
     pub fn is_in_situ(&self) -> bool {
         self.timeline.launches.iter().any(|one| one.sums.is_some())
     }
@@ -182,7 +185,7 @@ impl Capture {
         Some(&self.timeline.launches[*number as usize].launch)
     }
 
-    /// Every allocation, in the order in which they came to life.
+    /// Returns every allocation in order of creation.
     pub fn allocations(&self) -> &[Allocation] {
         &self.timeline.allocations
     }
@@ -201,7 +204,7 @@ pub(super) struct Timeline {
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
     opaque: Vec<OpaqueLaunch>,
     opaque_by_number: FxHashMap<u64, usize>,
-    /// Allocations that are no symbols.
+    /// Number of allocations that are not symbols.
     heap: u32,
     by_id: FxHashMap<AllocationId, usize>,
 }
@@ -216,7 +219,7 @@ pub(super) struct StoredLaunch {
     parts: Parts,
 }
 
-/// Numbers are those of launches, indices those of allocations and of opaque launches.
+/// An event that refers to launches, allocations and opaque launches by their indices in the [`Timeline`].
 #[derive(Debug)]
 enum Entry {
     Launch(u32),
@@ -233,8 +236,8 @@ enum Entry {
 }
 
 impl Timeline {
-    /// Puts events, given in file order with their times, into host order. An event that refers to an unknown launch or
-    /// allocation is left out and named in `problems`.
+    /// Sorts events from file order into host order. An event that refers to an unknown launch or allocation is left
+    /// out and reported in `problems`.
     pub(super) fn new(
         events: Vec<TimedEvent<Event>>,
         parts: Vec<Parts>,

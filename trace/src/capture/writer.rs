@@ -1,4 +1,4 @@
-//! Writes a capture folder, from several threads at once.
+//! Writes a capture folder, from any number of threads.
 
 use crate::capture::builder::ChunkBuilder;
 use crate::capture::stream_files;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long [`CaptureWriter::finish`] waits for a file; a fault handler may run while its own thread holds the lock.
+/// Time that [`CaptureWriter::finish`] waits for a file's lock, which a thread may hold when its fault handler runs.
 const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 
 pub const EVENTS_FILE: &str = "events.sst";
@@ -23,7 +23,7 @@ pub fn stream_file_name(stream: StreamId) -> String {
     format!("stream-{stream}.sst")
 }
 
-/// Writes a capture; every call reaches the file before it returns.
+/// Writes a capture. Every call writes to the file before it returns.
 pub struct CaptureWriter {
     folder: PathBuf,
     /// Holds the folder's lock, so that no other process writes here.
@@ -42,7 +42,7 @@ impl CaptureWriter {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
         let lock = std::fs::File::open(&folder).map_err(TraceError::io("open", &folder))?;
-        // File systems without locks do without.
+        // Some file systems do not support locks.
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return Err(TraceError::InUse { path: folder });
         }
@@ -59,7 +59,7 @@ impl CaptureWriter {
         })
     }
 
-    /// Notes with every event how long after `start` it was written; without it, events have no times.
+    /// Timestamps each event with the time since `start`; without a clock, events have no times.
     #[must_use]
     pub fn with_clock(mut self, start: Instant) -> Self {
         self.start = Some(start);
@@ -76,7 +76,6 @@ impl CaptureWriter {
         self.events.lock().write(chunk)
     }
 
-    /// Adds an event.
     pub fn event(&self, event: &Event) -> Result<()> {
         let mut events = self.events.lock();
         let since_start = self.start.map(|start| start.elapsed().as_nanos());
@@ -84,12 +83,12 @@ impl CaptureWriter {
         events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event })?)
     }
 
-    /// Adds parts of tables, as a chunk of their own.
+    /// Adds parts of tables as a separate chunk.
     pub fn parts(&self, parts: SealedParts) -> Result<()> {
         self.events.lock().write(parts.0)
     }
 
-    /// The writer of a stream's accesses; its file is created the first time.
+    /// Returns the writer of a stream's accesses. The first call creates its file.
     pub fn stream(&self, stream: StreamId) -> Result<StreamWriter> {
         let mut streams = self.streams.lock();
         if let Some(writer) = streams.get(&stream) {
@@ -105,13 +104,7 @@ impl CaptureWriter {
         Ok(writer)
     }
 
-    pub fn written_bytes(&self) -> u64 {
-        let streams = self.streams.lock();
-        let lengths = streams.values().map(|stream| stream.file.lock().length());
-        lengths.sum::<u64>() + self.events.lock().length()
-    }
-
-    /// Ends every file. A capture without this is incomplete, also when something was written afterwards: it is to be ended again then.
+    /// Ends every file. A capture is incomplete without this, or if anything is written afterwards.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         let mut result = Ok(());
         let streams = self.streams.try_lock_for(FINISH_PATIENCE);
@@ -123,7 +116,7 @@ impl CaptureWriter {
     }
 }
 
-/// Ends a file, unless the thread that calls was stopped by a fault while it was writing it.
+/// Ends a file. Fails if its lock is not released, as in the fault handler of a thread that was writing it.
 fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     match file.try_lock_for(FINISH_PATIENCE) {
         Some(mut file) => file.end(chunk),
@@ -131,11 +124,11 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     }
 }
 
-/// Ends the files of the capture in `folder` in place of its program, which ended without doing so. A file that has its end is left alone.
+/// Ends the files of the capture in `folder` whose program ended without doing so. Skips files that are already ended.
 pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
     let begun = Instant::now();
-    // A killed process holds the lock until the system has cleaned it up.
+    // A killed process holds the lock until the system has cleaned up.
     while let Err(TryLockError::WouldBlock) = lock.try_lock() {
         if begun.elapsed() > FINISH_PATIENCE {
             let path = folder.to_owned();
@@ -163,12 +156,12 @@ impl StreamWriter {
         self.stream
     }
 
-    /// Seals a chunk and writes it; an empty one is left out.
+    /// Seals a chunk and writes it, unless it is empty.
     pub fn write(&self, mut chunk: ChunkBuilder) -> Result<()> {
         self.flush(&mut chunk)
     }
 
-    /// Like [`write`](Self::write), and leaves the builder empty for more of the same launch.
+    /// Writes like [`write`](Self::write), but keeps the builder, now empty, for more groups of the same launch.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {
             return Ok(());

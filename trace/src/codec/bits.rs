@@ -1,6 +1,6 @@
-//! Numbers of any width in bits, one after the other, the lowest bit first.
+//! Reads and writes packed numbers of any width in bits, lowest bit first.
 
-use super::vectors::Avx2;
+use super::vectors::{self, Avx2};
 use crate::WARP_LANES;
 
 #[inline(always)]
@@ -18,13 +18,13 @@ pub(super) const fn length(value: u64) -> u32 {
 
 #[derive(Default)]
 pub(super) struct BitWriter {
-    /// The full words, and room for those of a row.
+    /// Full words, and room for the words of the next row.
     words: Vec<u64>,
     full: usize,
     last: Partial,
 }
 
-/// The bits that do not fill a word yet: `used` of them, fewer than 64; the others are 0.
+/// The bits that do not fill a word yet: the lowest `used`, fewer than 64. The others are 0.
 #[derive(Clone, Copy, Default)]
 struct Partial {
     word: u64,
@@ -32,13 +32,13 @@ struct Partial {
 }
 
 impl Partial {
-    /// Takes `width` bits, at most 64. Returns the word, and whether it is full. Without a branch, which could not be predicted.
+    /// Appends `width` bits, at most 64. Returns the word, and whether it is full. Avoids a branch, which would be unpredictable.
     #[inline(always)]
     fn put(&mut self, value: u64, width: u32) -> (u64, bool) {
         let word = self.word | value << self.used;
         let used = self.used + width;
         let is_full = used >= 64;
-        // Two shifts, because nothing may have been used.
+        // Two shifts, because one by 64 would overflow if `used` is 0.
         let rest = value >> 1 >> (63 - self.used);
         *self = Partial {
             word: if is_full { rest } else { word },
@@ -68,12 +68,12 @@ impl BitWriter {
         (self.full, self.last) = (0, Partial::default());
     }
 
-    /// Bytes so far, without the word that is not full.
+    /// Returns the number of bytes in full words.
     pub(super) fn len(&self) -> usize {
         self.full * 8
     }
 
-    /// Appends what was written to `out`, filled up with zeroes to a whole byte.
+    /// Appends all bits to `out`, padded with zeros to a whole byte.
     pub(super) fn copy_into(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.resize(start + self.len(), 0);
@@ -85,7 +85,7 @@ impl BitWriter {
         out.extend_from_slice(&self.last.word.to_le_bytes()[..rest]);
     }
 
-    /// Writes a `value` that has no bits from `width` on; `width` is at most 64.
+    /// Writes `value`, which must fit into `width` bits, at most 64.
     #[inline(always)]
     pub(super) fn put(&mut self, value: u64, width: u32) {
         debug_assert!(value & !low_bits(width) == 0);
@@ -99,7 +99,7 @@ impl BitWriter {
     pub(super) fn put_all<T: Copy + Into<u64>>(&mut self, values: &[T], width: u32) {
         debug_assert!(values.len() <= WARP_LANES);
         let (mut row, full) = self.row();
-        // Several of them make one number: the steps of `put` depend on each other, these do not.
+        // Joins values before `put`, because each `put` depends on the one before.
         let rest = match width {
             0 => &[],
             1..=16 => {
@@ -128,7 +128,7 @@ impl BitWriter {
         (self.full, self.last) = (full + more, last);
     }
 
-    /// Writes the first `lanes` of `values` with `width` bits each, at most 32. The others are 0.
+    /// Writes the first `lanes` of `values` with `width` bits each, at most 32. The others must be 0.
     #[inline(always)]
     pub(super) fn put_row(
         &mut self,
@@ -142,27 +142,30 @@ impl BitWriter {
         };
         debug_assert!(width <= 32 && values[lanes..].iter().all(|&value| value == 0));
         let (mut row, full) = self.row();
-        // The last number may be of fewer values.
+        // The last number may hold fewer values.
         let mut left = lanes as u32 * width;
         let low = low_bits(width);
         match width {
             0 => {}
             1..=8 => {
-                for eight in avx2.bytes(values) {
+                // SAFETY: `avx2` proves the feature.
+                for eight in unsafe { vectors::bytes(values) } {
                     let all = left.min(8 * width);
                     row.put(avx2.gather(eight, low * 0x0101_0101_0101_0101), all);
                     left -= all;
                 }
             }
             9..=16 => {
-                for four in avx2.fours(values, width) {
+                // SAFETY: `avx2` proves the feature.
+                for four in unsafe { vectors::fours(values, width) } {
                     let all = left.min(4 * width);
                     row.put(four, all);
                     left -= all;
                 }
             }
             _ => {
-                for pair in avx2.pairs(values, width) {
+                // SAFETY: `avx2` proves the feature.
+                for pair in unsafe { vectors::pairs(values, width) } {
                     let all = left.min(2 * width);
                     row.put(pair, all);
                     left -= all;
@@ -173,7 +176,7 @@ impl BitWriter {
         (self.full, self.last) = (full + more, last);
     }
 
-    /// Where the next row goes, and how many full words there are before it.
+    /// Returns room for the next row, and the number of full words before it.
     #[inline(always)]
     fn row(&mut self) -> (Row<'_>, usize) {
         if self.words.len() < self.full + WARP_LANES {
@@ -201,12 +204,12 @@ pub(super) struct BitReader {
 }
 
 impl BitReader {
-    /// Whether nothing is left but the bits that fill the last byte up.
+    /// Returns whether only the padding of the last byte is left.
     pub(super) fn is_at_end(self, bytes: &[u8]) -> bool {
         self.at.div_ceil(8) == bytes.len()
     }
 
-    /// A number of at most 64 bits; `None` when the bytes end.
+    /// Reads a number of at most 64 bits; `None` past the end of the bytes.
     #[inline]
     pub(super) fn get(&mut self, bytes: &[u8], width: u32) -> Option<u64> {
         let (byte, shift) = (self.at / 8, self.at as u32 % 8);

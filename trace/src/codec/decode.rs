@@ -1,4 +1,4 @@
-//! Reads groups.
+//! Decodes access groups.
 
 use super::bits::{self, BitReader};
 use super::model::{Frame, State, lanes};
@@ -9,8 +9,9 @@ use crate::{AccessGroup, SiteId};
 #[derive(Default)]
 pub(crate) struct Decoder {
     state: State,
-    /// Where the next tag, place and number lie, and where these columns end.
+    /// Positions of the next tag, place and number.
     at: [usize; 3],
+    /// Ends of these columns.
     ends: [usize; 3],
     bits: BitReader,
     bits_start: usize,
@@ -19,7 +20,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Begins with the groups in `payload`; `None` when that is too short.
+    /// Starts decoding `payload`; `None` if it is too short.
     pub(crate) fn begin(&mut self, payload: &[u8]) -> Option<()> {
         let mut end = COLUMNS_HEADER_BYTES;
         let (lengths, _) = payload.get(..end)?.as_chunks::<4>();
@@ -143,7 +144,8 @@ impl Decoder {
         Some(unzigzag(self.varint(payload, 2)?) as u64)
     }
 
-    /// Reads a form with operands; `slots` are the group's slot, the one before, and which of its moves it would make.
+    /// Reads a form with operands; The numbers are the group's slot, the previous slot, and which of its moves the slot
+    /// would make.
     fn form(
         &mut self,
         payload: &[u8],
@@ -194,7 +196,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Moves all lanes, and reads where a few of them are instead.
+    /// Moves all lanes, and reads the addresses of the few that moved differently.
     fn strays(
         &mut self,
         payload: &[u8],

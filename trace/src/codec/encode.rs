@@ -1,4 +1,4 @@
-//! Writes groups.
+//! Encodes access groups.
 
 use super::bits::{self, BitWriter};
 use super::model::{Slot, Source, State, lanes};
@@ -10,17 +10,18 @@ use crate::AccessGroup;
 use crate::varint::{self, zigzag};
 use rustc_hash::FxHashMap;
 
-/// Moves of up to this many bits are written even where the address would take fewer: they compress, and may repeat.
+/// Moves of up to this many bits are written even if the address would take fewer, because they compress and may repeat.
 const SHORT_MOVE_BITS: u32 = 16;
-/// Two lanes that are no farther apart make a run.
+/// Largest distance at which two lanes form a run.
 const CLOSE_BYTES: u64 = 256;
 
+#[derive(Default)]
 pub(crate) struct Encoder {
     pub(super) avx2: Option<Avx2>,
     pub(super) state: State,
     pub(super) ranges: Vec<Range>,
     pub(super) last: Vec<Last>,
-    /// How many of these are ahead of their slots.
+    /// Number of `last` entries that are ahead of their slots.
     pub(super) ahead: u32,
     slot_of: FxHashMap<u64, u32>,
     tags: Vec<u8>,
@@ -29,31 +30,18 @@ pub(crate) struct Encoder {
     pub(super) bits: BitWriter,
     last_tag: Option<u8>,
     repeated: u64,
-    groups: usize,
-}
-
-impl Default for Encoder {
-    fn default() -> Self {
-        Encoder {
-            avx2: Avx2::detect(),
-            state: State::default(),
-            ranges: Vec::new(),
-            last: Vec::new(),
-            ahead: 0,
-            slot_of: FxHashMap::default(),
-            tags: Vec::new(),
-            places: Vec::new(),
-            numbers: Vec::new(),
-            bits: BitWriter::default(),
-            last_tag: None,
-            repeated: 0,
-            groups: 0,
-        }
-    }
+    pub(crate) groups: usize,
 }
 
 impl Encoder {
-    /// Forgets everything, as at the start of a chunk.
+    pub(crate) fn new() -> Self {
+        Encoder {
+            avx2: Avx2::detect(),
+            ..Encoder::default()
+        }
+    }
+
+    /// Resets the encoder to its state at the start of a chunk.
     pub(crate) fn clear(&mut self) {
         self.state.clear();
         self.slot_of.clear();
@@ -67,11 +55,7 @@ impl Encoder {
         (self.last_tag, self.repeated, self.groups) = (None, 0, 0);
     }
 
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
-    }
-
-    /// Approximate size of head and tail together.
+    /// Returns the approximate size of head and tail together.
     pub(crate) fn bytes(&self) -> usize {
         self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
     }
@@ -86,21 +70,19 @@ impl Encoder {
         }
     }
 
-    /// Bytes that rarely compress; they follow the head.
+    /// Writes the bytes that rarely compress; they follow the head.
     pub(crate) fn tail(&self, out: &mut Vec<u8>) {
         self.bits.copy_into(out);
     }
 
     pub(crate) fn encode(&mut self, group: &AccessGroup) {
-        #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
-            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
             return unsafe { self.encode_avx2(group) };
         }
         self.encode_anywhere(group);
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx2(&mut self, group: &AccessGroup) {
         self.encode_anywhere(group);
@@ -126,7 +108,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Adds a group of all 32 lanes, in which lane *l* is at `base + stride * l`, whatever its addresses are.
+    /// Adds a group of all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
     #[inline(always)]
     pub(crate) fn encode_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         if self.goes_on(group, base, stride) {
@@ -135,8 +117,7 @@ impl Encoder {
         self.encode_other_run(group, base, stride);
     }
 
-    /// Encodes the run if it is where it was expected: of the expected slot, in the same place, moved as far as last
-    /// time.
+    /// Encodes the run if it is the expected one: same slot, same place, moved as far as last time.
     #[inline(always)]
     fn goes_on(&mut self, group: &AccessGroup, base: u64, stride: u64) -> bool {
         let state = &mut self.state;
@@ -172,7 +153,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Writes site, place and mask. Returns their part of the tag, the slot and the one before.
+    /// Writes site, place and mask. Returns their part of the tag, the slot and the previous slot.
     #[inline(always)]
     pub(super) fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
         let state = &mut self.state;
@@ -207,7 +188,7 @@ impl Encoder {
         (tag, slot, before)
     }
 
-    /// The slot of a group, whose number is written.
+    /// Writes and returns the slot of a group that was not expected.
     #[inline(never)]
     fn unexpected(&mut self, group: &AccessGroup) -> usize {
         let key = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
@@ -327,15 +308,13 @@ impl Encoder {
         mask: u32,
         addresses: &[u64],
     ) -> u8 {
-        #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
-            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
             return unsafe { self.form_avx2(number, before, which, mask, addresses) };
         }
         self.form(number, before, which, mask, addresses)
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn form_avx2(
         &mut self,
@@ -369,7 +348,7 @@ impl Encoder {
         }
         let source = state.source(number, before);
         let link = addresses[0].wrapping_sub(state.source_of_lane(source, first_lane));
-        // From its own last group the slot would have moved.
+        // A slot that is linked to itself must have moved.
         let is_linked = (before != number || has_moved)
             && state.slots[number].link == link
             && (lanes(mask).zip(addresses)).all(|(lane, &address)| {
@@ -404,7 +383,7 @@ impl Encoder {
     }
 }
 
-/// The bits of `mask` at the places where `all` has some.
+/// Extracts the bits of `mask` at the set bits of `all`.
 fn some_of(all: u32, mask: u32) -> u64 {
     let mut some = 0;
     for (index, lane) in lanes(all).enumerate() {
@@ -421,14 +400,14 @@ fn is_run(addresses: &[u64], base: u64, stride: u64) -> bool {
     differences == 0
 }
 
-/// Whether the slot's lanes are at these addresses if its base is at `start`.
+/// Returns whether the slot's lanes would be at these addresses if its base were at `start`.
 #[inline(always)]
 fn holds(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool {
     if mask != u32::MAX {
         return (lanes(mask).zip(addresses))
             .all(|(lane, &address)| start.wrapping_add(slot.distance(lane)) == address);
     }
-    // Whole runs do not come here.
+    // Runs of a whole warp are handled before.
     !slot.is_run
         && addresses[1].wrapping_sub(start) == slot.shape[1]
         && (addresses.iter().zip(&slot.shape)).fold(0, |all, (&address, &distance)| {
@@ -451,8 +430,8 @@ fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     bits <= addresses.len() as u32 * frame.bits || !addresses.iter().all(is_inside)
 }
 
-/// Address of lane 0 and distance of neighbours, where all lanes have the same one. Two lanes always do, nearly: only if
-/// they are close together.
+/// Returns the address of lane 0 and the stride, if all lanes have the same. Two lanes nearly always do, so they must
+/// also be close together.
 fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     let &[first, second, ..] = addresses else {
         return None;

@@ -1,7 +1,7 @@
-//! Codec of access groups: what a group has in common with earlier ones is left out.
+//! Codec of access groups, which leaves out what a group shares with earlier ones.
 //!
-//! Each site remembers its last group. A tag of one byte says how the next one follows from that, and equal tags are counted.
-//! Only what follows from nothing is written, in as many bits as it needs. `docs/trace-format.md` gives the layout. Encoder and
+//! Each site remembers its last group. A tag of one byte says how the next group follows from it, and repeated tags are counted.
+//! Only what cannot be predicted is written, in as few bits as possible. `docs/trace-format.md` gives the layout. Encoder and
 //! decoder keep the same [`State`]; a chunk starts with a fresh one, so chunks are decoded independently of each other.
 
 mod bits;
@@ -21,15 +21,15 @@ pub use offsets::Offsets;
 const TAG_SITE: u8 = 1;
 const PLACE_MASK: u8 = 3 << 1;
 const PLACE_SAME: u8 = 0;
-/// As far from the last place as that was from the one before.
+/// The place moved as far as last time.
 const PLACE_FURTHER: u8 = 1 << 1;
 const PLACE_NEW: u8 = 2 << 1;
 const LANES_MASK: u8 = 3 << 3;
 /// The slot's last mask.
 const LANES_SAME: u8 = 0;
-/// That of the group before.
+/// The previous group's mask.
 const LANES_BEFORE: u8 = 1 << 3;
-/// Some lanes of the slot's last mask.
+/// A subset of the slot's last mask.
 const LANES_FEWER: u8 = 2 << 3;
 const LANES_NEW: u8 = 3 << 3;
 const FORM_MASK: u8 = 7 << 5;
@@ -37,18 +37,18 @@ const FORM_MASK: u8 = 7 << 5;
 const FORM_FURTHER: u8 = 0;
 const FORM_MOVE: u8 = 1 << 5;
 const FORM_RUN: u8 = 2 << 5;
-/// As far from the group before as last time.
+/// Same distance from the previous group as last time.
 const FORM_LINK: u8 = 3 << 5;
 const FORM_FRAME: u8 = 4 << 5;
 const FORM_VALUES: u8 = 5 << 5;
 const FORM_NEW_FRAME: u8 = 6 << 5;
-/// All but a few lanes moved equally far.
+/// All but a few lanes moved by the same distance.
 const FORM_STRAYS: u8 = 7 << 5;
 
-/// In place of a tag: the one before is repeated, and a varint says how often.
+/// In place of a tag: repeats the previous one as often as the following varint says.
 const TAG_REPEAT: u8 = PLACE_MASK;
 
-/// How the addresses of [`FORM_VALUES`] are written, in two bits.
+/// Encodings of the addresses of [`FORM_VALUES`], in two bits.
 const VALUES_FRAME_DIFFERENCES: u64 = 0;
 const VALUES_NEAR: u64 = 1;
 const VALUES_DIFFERENCES: u64 = 2;
@@ -57,10 +57,10 @@ const WIDTH_BITS: u32 = 7;
 /// Bits of the number of strays, and of the index of one among the active lanes.
 const STRAYS_BITS: u32 = 5;
 
-/// Lengths of the first three columns, before the columns.
+/// Size of the lengths of the first three columns, which precede the columns.
 const COLUMNS_HEADER_BYTES: usize = 12;
 
-/// Whether groups with this tag have nothing but the tag.
+/// Returns whether groups with this tag consist of the tag alone.
 #[inline(always)]
 const fn is_bare(tag: u8) -> bool {
     tag & TAG_SITE == 0

@@ -1,10 +1,10 @@
-//! State that encoder and decoder keep of earlier groups.
+//! State of earlier groups, which encoder and decoder both keep.
 
 use crate::WARP_LANES;
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// The range of a slot's addresses: `base + (c << shift)` for a number `c` of a fixed number of bits.
+/// The range of a slot's addresses: `base + (c << shift)` for a coordinate `c` of `bits` bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
     pub base: u64,
@@ -13,7 +13,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// How far an address is from the frame's base. Only for one without bits below `shift` there is an [`address`](Self::address).
+    /// Returns the coordinate of an address. [`address`](Self::address) reverses it only if no bits below `shift` are set.
     #[inline(always)]
     pub(super) fn coordinate(&self, address: u64) -> u64 {
         (address.wrapping_sub(self.base) as i64 >> self.shift) as u64
@@ -29,19 +29,19 @@ impl Frame {
 pub(super) struct Slot {
     pub site: u32,
     pub width_bytes: u32,
-    /// The slot whose group came after this one's last time.
+    /// Slot of the group that followed this slot's group last time.
     successor: u32,
     pub mask: u32,
-    /// Number of the place of the last group.
+    /// `place_number` of the last group.
     pub place: u32,
-    /// How far the addresses moved last time, within a place and to another one.
+    /// Last moves of the addresses: within a place, and to another one.
     pub moves: [u64; 2],
     pub base: u64,
     /// Whether lane *l* is at `base + stride * l`, and not at `base + shape[l]`.
     pub is_run: bool,
     pub stride: u64,
     pub shape: [u64; WARP_LANES],
-    /// How far the last group was from the one before it.
+    /// Distance of the last group from the group before it.
     pub link: u64,
     pub frame: Option<Frame>,
 }
@@ -64,7 +64,6 @@ impl Slot {
         }
     }
 
-    /// How far a lane is from the base.
     #[inline(always)]
     pub(super) fn distance(&self, lane: usize) -> u64 {
         if self.is_run {
@@ -89,12 +88,12 @@ impl Slot {
         }
     }
 
-    /// Addresses of the lanes in `mask`, without gaps.
+    /// Writes the addresses of the lanes in `mask` to `out`, without gaps.
     #[inline]
     pub(super) fn addresses(&self, mask: u32, out: &mut [u64; WARP_LANES]) {
         match (mask == u32::MAX, self.is_run) {
             (true, true) => {
-                // Without products, which processors have none of for several lanes at once.
+                // Avoids products, which AVX2 does not have for 64-bit lanes.
                 let (stride, mut first) = (self.stride, self.base);
                 let (double, triple) = (stride.wrapping_mul(2), stride.wrapping_mul(3));
                 for four in out.as_chunks_mut::<4>().0 {
@@ -116,7 +115,7 @@ impl Slot {
     }
 }
 
-/// How addresses scale from those of another slot: elements with the same index.
+/// Scale from the addresses of one slot to another's elements with the same index.
 #[derive(Clone, Copy)]
 pub(super) struct Scale(i32);
 
@@ -141,12 +140,12 @@ impl Scale {
 pub(super) struct State {
     pub slots: Vec<Slot>,
     pub last: Option<usize>,
-    /// The mask of the group before; its complement, so that a fresh one is full.
+    /// Complement of the previous group's mask, so that the default mask is full.
     idle_lanes: u32,
     /// CTA, warp and SM.
     pub place: [u32; 3],
     pub place_moves: [u32; 3],
-    /// Changes of the place so far.
+    /// Number of changes of the place so far.
     pub place_number: u32,
 }
 
@@ -166,12 +165,11 @@ impl State {
         (successor != NO_SLOT).then_some(successor as usize)
     }
 
-    pub(super) fn add(&mut self, site: u32, width_bytes: u32) -> usize {
+    pub(super) fn add(&mut self, site: u32, width_bytes: u32) {
         self.slots.push(Slot::new(site, width_bytes));
-        self.slots.len() - 1
     }
 
-    /// Makes `slot` that of the last group; returns the one before.
+    /// Makes `slot` the last one, and the expected one after its predecessor, which is returned.
     #[inline]
     pub(super) fn move_to(&mut self, slot: usize) -> usize {
         let before = self.last.unwrap_or(slot);
@@ -180,7 +178,7 @@ impl State {
         before
     }
 
-    /// Looks up the slot that was [`expected`](Self::expected).
+    /// Makes the [`expected`](Self::expected) slot the last one; returns its predecessor.
     #[inline]
     pub(super) fn go_on_to(&mut self, slot: usize) -> usize {
         self.last.replace(slot).unwrap_or(slot)
@@ -211,7 +209,7 @@ impl State {
         self.idle_lanes = !mask;
     }
 
-    /// Which of its moves the slot is about to make, 0 within a place and 1 to another; it is at the present place then.
+    /// Moves the slot to the current place. Returns 0 if it was there already, else 1.
     #[inline]
     pub(super) fn arrive(&mut self, slot: usize) -> usize {
         let slot = &mut self.slots[slot];
@@ -220,7 +218,7 @@ impl State {
         moved
     }
 
-    /// Link of `slot`: the addresses of the slot before.
+    /// Returns the source of a link of `slot`: the addresses of the slot before.
     #[inline(always)]
     pub(super) fn source(&self, slot: usize, before: usize) -> Source {
         let (source, slot) = (&self.slots[before], &self.slots[slot]);
@@ -242,7 +240,7 @@ impl State {
         }
     }
 
-    /// Where that has a lane, in terms of the linked slot's width.
+    /// Returns the address of a lane of `source`, scaled to the linked slot's width.
     #[inline(always)]
     pub(super) fn source_of_lane(&self, source: Source, lane: usize) -> u64 {
         match source {
@@ -254,7 +252,7 @@ impl State {
         }
     }
 
-    /// Moves the linked `slot`, whose lanes are at `addresses`; `which` of its moves that was.
+    /// Moves the linked `slot` to `addresses`, and notes that as its move `which`.
     #[inline]
     pub(super) fn follow(
         &mut self,
@@ -277,7 +275,7 @@ impl State {
     }
 }
 
-/// Scaled addresses of the group before: of elements with the same index.
+/// Addresses of the previous group, scaled to elements with the same index.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Run { base: u64, stride: u64 },

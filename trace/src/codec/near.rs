@@ -1,24 +1,23 @@
-//! Groups whose addresses are a base and offsets of 32 bits, as in the records of a GPU.
-//! The output equals that of [`Encoder::encode`]. A slot whose last group came in this form with the same lanes is
-//! compared by offsets, which are half the size; its shape is computed only when it is needed, by
-//! [`settle`](Encoder::settle).
+//! Encodes groups whose addresses are a base and 32-bit offsets, as in the records of a GPU. The output equals that of
+//! [`Encoder::encode`]. A slot whose last group came in this form with the same lanes is compared by offsets, which are
+//! half the size; its shape is computed only when it is needed, by [`settle`](Encoder::settle).
 
 use super::bits;
 use super::encode::Encoder;
 use super::model::{Source, lanes};
-use super::offsets::{Lanes, Numbers, Offsets};
+use super::offsets::{Lanes, Numbers, Offsets, Vectors};
 use super::strays::are_few_strays;
 use super::*;
 use crate::{AccessGroup, WARP_LANES};
 
-/// With fewer lanes, other things are shorter.
+/// With fewer lanes, other forms are shorter.
 const FEWEST_LANES: u32 = 3;
 
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Last {
     offsets: Numbers,
-    /// Its lanes; none where they mean nothing. They mean nothing either where the slot is a run.
+    /// Lanes of the offsets; 0 if the offsets are invalid. They are invalid, too, if the slot is a run.
     mask: u32,
     /// Whether the slot's shape is still that of an earlier group.
     is_ahead: bool,
@@ -31,7 +30,7 @@ impl Last {
         is_ahead: false,
     };
 
-    /// The next group of the slot does not have this form.
+    /// Invalidates the offsets.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
         self.mask = 0;
@@ -61,7 +60,7 @@ impl<const N: usize> Near<'_, N> {
         self.offsets.addresses(self.base, self.lanes())
     }
 
-    /// How far a whole warp's neighbours are apart, where all are equally far; the offsets are close.
+    /// Returns the stride if the group is a run of a whole warp. The offsets must be close.
     #[inline(always)]
     fn stride<L: Lanes>(&self, row: L) -> Option<u64> {
         if self.mask != u32::MAX {
@@ -73,7 +72,7 @@ impl<const N: usize> Near<'_, N> {
         (is_likely && row.is_run(first, stride)).then_some(stride as u64)
     }
 
-    /// Whether the first three lanes, which have gaps, could be those of a run.
+    /// Returns whether the first three active lanes could belong to a run.
     #[inline(always)]
     fn may_be_run(&self) -> bool {
         let mut active = lanes(self.mask);
@@ -93,15 +92,13 @@ impl Encoder {
         base: u64,
         offsets: Offsets<'_, N>,
     ) {
-        #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
-            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
             return unsafe { self.encode_near_avx2(group, base, offsets.0) };
         }
         self.encode_near_as::<Numbers, N>(group, base, offsets.0);
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_near_avx2<const N: usize>(
         &mut self,
@@ -109,7 +106,7 @@ impl Encoder {
         base: u64,
         offsets: &[[u8; N]],
     ) {
-        self.encode_near_as::<super::offsets::Vectors, N>(group, base, offsets);
+        self.encode_near_as::<Vectors, N>(group, base, offsets);
     }
 
     #[inline(always)]
@@ -142,7 +139,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// The form of a group with the lanes of the slot's last one; `None` where only addresses can tell. Nothing is changed then.
+    /// Encodes a group with the lanes of the slot's last one. Returns `None` without any change if that takes addresses.
     #[inline(always)]
     fn form_near<L: Lanes, const N: usize>(
         &mut self,
@@ -155,7 +152,7 @@ impl Encoder {
         let (last, slot) = (&self.last[number], &mut self.state.slots[number]);
         let active = near.lanes();
         let far = |index: usize| near.offsets.number(index) - last.offsets[index];
-        // How far most lanes moved, apart from how far the base did.
+        // The move of most lanes, relative to the base.
         let [first, middle, end] = [far(0), far(active / 2), far(active - 1)];
         let common = if middle == end { middle } else { first };
         let shift = slot.frame.map_or(0, |frame| frame.shift);
@@ -193,7 +190,7 @@ impl Encoder {
         }
         slot.link = link;
         let (count, width) = (off.strays.count_ones(), bits::length(off.any.into()));
-        // One branch: each of these may be hard to foresee where all of them together are not.
+        // One branch, because each condition alone may be hard to predict.
         let is_move =
             (which == 0) & most_moved & !off.is_odd & are_few_strays(count, width, active);
         if is_move {
@@ -214,7 +211,7 @@ impl Encoder {
         Some(form)
     }
 
-    /// Where the slot before has a lane, in terms of the width of slot `number`.
+    /// Returns the address of a lane of the slot before, scaled to the width of slot `number`.
     #[inline(always)]
     fn before_lane(&mut self, number: usize, before: usize, lane: usize) -> u64 {
         let source = self.state.source(number, before);
@@ -231,23 +228,16 @@ impl Encoder {
         self.state.source_of_lane(source, lane)
     }
 
-    /// The values of a group, without its addresses where that is possible.
+    /// Writes the values of a group, from its offsets if possible.
     #[inline(always)]
     fn values_near<const N: usize>(&mut self, number: usize, near: Near<'_, N>) -> u8 {
-        let Near {
-            mask,
-            base,
-            offsets,
-        } = near;
-        #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
-            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
-            return unsafe { self.values_near_avx2(number, mask, base, offsets.0) };
+            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
+            return unsafe { self.values_near_avx2(number, near.mask, near.base, near.offsets.0) };
         }
-        self.values_near_as::<Numbers, N>(number, mask, base, offsets.0)
+        self.values(number, &near.addresses()[..near.lanes()])
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[inline(never)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn values_near_avx2<const N: usize>(
@@ -257,21 +247,10 @@ impl Encoder {
         base: u64,
         offsets: &[[u8; N]],
     ) -> u8 {
-        self.values_near_as::<super::offsets::Vectors, N>(number, mask, base, offsets)
-    }
-
-    #[inline(always)]
-    fn values_near_as<L: Lanes, const N: usize>(
-        &mut self,
-        number: usize,
-        mask: u32,
-        base: u64,
-        offsets: &[[u8; N]],
-    ) -> u8 {
         let (slot, offsets) = (&self.state.slots[number], Offsets(offsets));
         if let (Some(frame), u32::MAX) = (slot.frame, mask) {
             let from = frame.coordinate(slot.base);
-            let row = L::of(offsets, WARP_LANES);
+            let row = Vectors::of(offsets, WARP_LANES);
             if let Some(row) = row.row(frame, base) {
                 return self.inside(number, frame, from, row, WARP_LANES);
             }
@@ -286,7 +265,8 @@ impl Encoder {
         self.values(number, &offsets.addresses(base, lanes)[..lanes])
     }
 
-    /// The form of a group whose slot's last one had other lanes, or came as addresses, or is linked to another slot's.
+    /// Encodes a group by its addresses: the slot's last group had other lanes or no offsets, or this one is linked to
+    /// another slot.
     #[inline(never)]
     fn form_apart<const N: usize>(
         &mut self,
@@ -300,7 +280,7 @@ impl Encoder {
         let form = self.form_out_of_line(number, before, which, near.mask, addresses);
         let slot = &self.state.slots[number];
         let first_lane = near.mask.trailing_zeros() as usize;
-        // Where other lanes were the last ones to have a shape, its base may be none of these lanes' address.
+        // If other lanes set the shape, the base may be no active lane's address.
         let is_slots = !slot.is_run && slot.shape[first_lane] == 0;
         let last = &mut self.last[number];
         last.mask = if is_slots { near.mask } else { 0 };

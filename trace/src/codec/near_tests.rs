@@ -1,11 +1,11 @@
-//! Groups with offsets are encoded as those with addresses.
+//! Checks that groups with offsets are encoded like those with addresses.
 
 use super::tests::{any_program, payload, round_trip};
 use super::*;
 use crate::{AccessGroup, SiteId, WARP_LANES};
 use proptest::prelude::*;
 
-/// Adds a group by its distances from one of its lanes where they fit; `how` says how.
+/// Adds a group by its distances from one of its lanes if they fit; `how` chooses the method.
 fn add(encoder: &mut Encoder, group: &AccessGroup, how: u8) {
     let addresses = group.active_addresses();
     let base = addresses[how as usize / 4 % addresses.len()];
@@ -29,11 +29,11 @@ fn add(encoder: &mut Encoder, group: &AccessGroup, how: u8) {
     }
 }
 
-/// What the encoders with and without vectors make of groups that come in different ways.
+/// Encodes groups given in different ways, with and without vectors.
 fn check(groups: &[AccessGroup], hows: &[u8]) -> Result<(), TestCaseError> {
     let expected = round_trip(groups);
-    for avx2 in [Encoder::default().avx2, None] {
-        let mut encoder = Encoder::default();
+    for avx2 in [Encoder::new().avx2, None] {
+        let mut encoder = Encoder::new();
         encoder.avx2 = avx2;
         for (group, &how) in groups.iter().zip(hows.iter().cycle()) {
             add(&mut encoder, group, how);
@@ -43,7 +43,8 @@ fn check(groups: &[AccessGroup], hows: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What a site does next: most lanes move, some stray, all or some lanes take part. In calm programs lanes only move together.
+/// Generates steps of a site: most lanes move, some stray, all or some lanes are active. In calm programs, lanes only move
+/// together.
 fn steps() -> impl Strategy<Value = Vec<AccessGroup>> {
     let masks = prop_oneof![6 => Just(0u8), 1 => Just(1), 1 => Just(2), 1 => Just(3)];
     let kind = prop_oneof![4 => Just(0u8), 4 => Just(1), 2 => Just(2), 1 => Just(3), 1 => Just(4), 1 => Just(5)];
@@ -118,12 +119,12 @@ fn steps() -> impl Strategy<Value = Vec<AccessGroup>> {
 proptest! {
     #[test]
     #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
-    fn offsets_are_as_good_as_addresses(
+    fn offsets_are_encoded_like_addresses(
         steps in steps(), program in any_program(), hows in prop::collection::vec(any::<u8>(), 1..40),
     ) {
         check(&steps, &hows)?;
         check(&program, &hows)?;
-        // All of them short, or long where they have to be.
+        // All of them short, or long if necessary.
         check(&steps, &[2])?;
         check(&program, &[2])?;
     }

@@ -1,24 +1,21 @@
-//! Offsets of 32 lanes, in vectors where the processor can.
+//! Offsets of 32 lanes, in vectors if the processor has AVX2.
 
-#[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
 use super::model::Frame;
 use super::vectors::Row;
-#[cfg(target_arch = "x86_64")]
 use super::vectors::of_all;
 use crate::WARP_LANES;
 
-/// No offset is farther from 0 where they are compared, so that neither the difference of two offsets nor that of two such
-/// differences needs more than 32 bits.
+/// Bound of offsets that are compared, so that neither their differences nor differences of those need more than 32 bits.
 const FARTHEST: u32 = 1 << 29;
 
-/// Representation of distance 0 in [`Lanes::spread`], which so needs no signs.
+/// Representation of distance 0 in [`Vectors::spread`], which makes all distances positive.
 pub(super) const MIDDLE: i32 = 1 << 30;
 
 pub(super) type Numbers = [i32; WARP_LANES];
 
-/// How far active lanes are from a base, in their order: signed numbers of `N` bytes, 2 or 4, the lowest byte first.
+/// Distances of the active lanes from a base: signed little-endian numbers of `N` bytes, 2 or 4.
 #[derive(Clone, Copy, Debug)]
 pub struct Offsets<'a, const N: usize>(pub &'a [[u8; N]]);
 
@@ -30,7 +27,7 @@ impl<const N: usize> Offsets<'_, N> {
         i32::from_le_bytes(number) >> (8 * (4 - N))
     }
 
-    /// The first `lanes` of them and zeroes.
+    /// Returns the first `lanes` offsets, then zeros.
     #[inline(always)]
     pub(super) fn numbers(self, lanes: usize) -> Numbers {
         let mut numbers = [0; WARP_LANES];
@@ -40,7 +37,6 @@ impl<const N: usize> Offsets<'_, N> {
         numbers
     }
 
-    /// Where the first `lanes` lanes are.
     #[inline]
     pub fn addresses(self, base: u64, lanes: usize) -> [u64; WARP_LANES] {
         let mut addresses = [0; WARP_LANES];
@@ -51,41 +47,33 @@ impl<const N: usize> Offsets<'_, N> {
     }
 }
 
-/// Lanes that are not where others and a move would have them.
+/// Deviations of lanes from a common move.
 pub(super) struct Off<L> {
-    /// Which lanes these are.
+    /// Mask of the lanes that deviate.
     pub strays: u32,
-    /// How far each of them is from there, in zigzag and in units of a frame. Others have 0.
+    /// Deviation of each lane in units of a frame, zigzag-encoded.
     pub far: L,
-    /// All bits of that, one over the other.
+    /// Bitwise OR of `far`.
     pub any: u32,
-    /// Whether something is lost: they are not whole units from there.
+    /// Whether a deviation is not a multiple of the unit, so that `far` is inexact.
     pub is_odd: bool,
 }
 
 /// A number for each lane.
 pub(super) trait Lanes: Copy {
-    /// The first `lanes` offsets and zeroes.
+    /// Returns the first `lanes` offsets, then zeros.
     fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self;
 
     fn store(self, to: &mut Numbers);
 
-    /// Whether all of them can be compared with others of which that is true.
+    /// Returns whether all are small enough to be compared.
     fn are_close(self) -> bool;
 
-    /// Whether lane *l* has `first + stride * l`, which is close for all lanes.
+    /// Returns whether each lane *l* has `first + stride * l`, which must be close.
     fn is_run(self, first: i32, stride: i32) -> bool;
 
-    /// Compares the first `lanes` with `old`, `moved` farther, where all are close.
+    /// Compares the first `lanes` with `old` plus `moved`. All must be close.
     fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self>;
-
-    /// A whole warp in terms of `frame`, if these are close offsets from `base`; `None` where a lane has no place in the frame, or may
-    /// have none.
-    fn row(self, frame: Frame, base: u64) -> Option<Row>;
-
-    /// How far the lanes of a whole warp are from the first one, which has [`MIDDLE`], in units of `1 << shift` bytes. No difference is cut
-    /// to the size of a frame. `None` where something is lost, or may be.
-    fn spread(self, shift: u32) -> Option<Row>;
 }
 
 impl Lanes for Numbers {
@@ -127,67 +115,44 @@ impl Lanes for Numbers {
             is_odd: odd & ((1 << shift) - 1) != 0,
         }
     }
-
-    fn row(self, _: Frame, _: u64) -> Option<Row> {
-        None
-    }
-
-    fn spread(self, _: u32) -> Option<Row> {
-        None
-    }
 }
 
-/// Eight lanes in each. There are such only where the processor has AVX2.
-#[cfg(target_arch = "x86_64")]
+/// Eight lanes in each vector. Exists only if the processor has AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct Vectors([__m256i; 4]);
 
-#[cfg(target_arch = "x86_64")]
 impl Lanes for Vectors {
     #[inline(always)]
     fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
-        // SAFETY: whoever asks for vectors knows that the processor has AVX2.
+        // SAFETY: callers use `Vectors` only if the processor has AVX2.
         unsafe { Self::of_avx2(offsets, lanes) }
     }
 
     #[inline(always)]
     fn store(self, to: &mut Numbers) {
-        // SAFETY: `Vectors` exist only where the processor has AVX2.
+        // SAFETY: `Vectors` exists only if the processor has AVX2.
         unsafe { self.store_avx2(to) }
     }
 
     #[inline(always)]
     fn are_close(self) -> bool {
-        // SAFETY: `Vectors` exist only where the processor has AVX2.
+        // SAFETY: `Vectors` exists only if the processor has AVX2.
         unsafe { self.are_close_avx2() }
     }
 
     #[inline(always)]
     fn is_run(self, first: i32, stride: i32) -> bool {
-        // SAFETY: `Vectors` exist only where the processor has AVX2.
+        // SAFETY: `Vectors` exists only if the processor has AVX2.
         unsafe { self.is_run_avx2(first, stride) }
     }
 
     #[inline(always)]
     fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
-        // SAFETY: `Vectors` exist only where the processor has AVX2.
+        // SAFETY: `Vectors` exists only if the processor has AVX2.
         unsafe { self.off_avx2(old, lanes, moved, shift) }
-    }
-
-    #[inline(always)]
-    fn row(self, frame: Frame, base: u64) -> Option<Row> {
-        // SAFETY: `Vectors` exist only where the processor has AVX2.
-        unsafe { self.row_avx2(frame, base) }
-    }
-
-    #[inline(always)]
-    fn spread(self, shift: u32) -> Option<Row> {
-        // SAFETY: `Vectors` exist only where the processor has AVX2.
-        unsafe { self.spread_avx2(shift) }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 impl Vectors {
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -212,7 +177,7 @@ impl Vectors {
             match N {
                 // SAFETY: eight times two bytes are as long as the vector, and it need not be aligned.
                 2 => _mm256_cvtepi16_epi32(unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }),
-                // SAFETY: so are eight times four.
+                // SAFETY: eight times four bytes are as long as the vector, and it need not be aligned.
                 4 => unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) },
                 _ => unreachable!("offsets of {N} bytes"),
             }
@@ -274,7 +239,7 @@ impl Vectors {
             _mm256_and_si256(far, _mm256_cmpgt_epi32(behind, numbers[index]))
         });
         let there = off.map(|off| _mm256_cmpeq_epi32(off, zero));
-        // In each half of the vector four bytes of each of the four.
+        // Each half of the vector holds four bytes of each of the four.
         let there = _mm256_packs_epi16(
             _mm256_packs_epi32(there[0], there[1]),
             _mm256_packs_epi32(there[2], there[3]),
@@ -301,12 +266,14 @@ impl Vectors {
         }
     }
 
+    /// Converts a whole warp's close offsets from `base` to coordinates of `frame`; `None` if a lane is outside the
+    /// frame, or may be.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn row_avx2(self, frame: Frame, base: u64) -> Option<Row> {
+    pub(super) fn row(self, frame: Frame, base: u64) -> Option<Row> {
         let far = base.wrapping_sub(frame.base);
         let frame_bits = frame.bits + frame.shift;
-        // Then lanes below the frame or far above have the highest of 32 bits.
+        // With these limits, lanes below the frame or far above it have the highest of 32 bits set.
         if far >> 31 != 0 || frame_bits > 31 {
             return None;
         }
@@ -322,9 +289,11 @@ impl Vectors {
         Some(Row::of_coordinates(frame, any.into(), all))
     }
 
+    /// Returns the distances of a whole warp's lanes from the first one, plus [`MIDDLE`], in units of `1 << shift`
+    /// bytes; `None` if one is not a multiple of the unit. Differences are not reduced modulo the size of a frame.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn spread_avx2(self, shift: u32) -> Option<Row> {
+    pub(super) fn spread(self, shift: u32) -> Option<Row> {
         let first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(self.0[0]));
         let far = (self.0).map(|eight| _mm256_sub_epi32(eight, first));
         let any = of_all(far, |a, b| _mm256_or_si256(a, b)) as u32;

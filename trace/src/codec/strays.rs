@@ -1,4 +1,4 @@
-//! Writes addresses of lanes that moved equally far, but for a few: those that are in another round of an outer loop.
+//! Writes addresses of lanes that moved by the same distance, except for a few in another iteration of an outer loop.
 
 use super::bits;
 use super::encode::Encoder;
@@ -7,15 +7,16 @@ use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
-/// Most bits of strays for each active lane; beyond it another form may be shorter.
+/// Limit of the bits for each active lane; above it, another form may be shorter.
 const MOST_BITS_A_LANE: u32 = 4;
-/// Bits of the rest: whether the move is new, how many strays there are, and in how many bits each is.
+/// Bits of the head: whether the move is new, the number of strays, and their width.
 const HEAD_BITS: u32 = 1 + STRAYS_BITS + WIDTH_BITS;
-/// No stray is farther away.
+/// Limit of the width of a stray's deviation, in bits.
 const MOST_WIDTH: u32 = 32;
 
 impl Encoder {
-    /// Writes the addresses as a move and the lanes that did not make it, if that takes few bits. The slot keeps its addresses.
+    /// Writes the addresses as a move and the lanes that deviate from it, if that takes few bits. Does not update the
+    /// slot's addresses.
     #[inline(always)]
     pub(super) fn strays(&mut self, number: usize, mask: u32, addresses: &[u64]) -> bool {
         let slot = &self.state.slots[number];
@@ -40,8 +41,8 @@ impl Encoder {
         fits
     }
 
-    /// Writes strays that take few bits: the active lanes `strays`, by index, are off by `far`, in zigzag and in
-    /// `width` bits.
+    /// Writes a move and its strays: the indices of active lanes in `strays`, and their deviations `far`,
+    /// zigzag-encoded in `width` bits.
     #[inline(always)]
     pub(super) fn write_strays(
         &mut self,
@@ -69,7 +70,7 @@ impl Encoder {
             index as u64 | far(index) << STRAYS_BITS
         };
         if width <= 64 / 4 - STRAYS_BITS {
-            // Four at once, because their number cannot be predicted.
+            // Four at once, because their number is unpredictable.
             let mut left = count * each;
             while left != 0 {
                 let [a, b, c, d] = [next(), next(), next(), next()];
@@ -88,14 +89,14 @@ impl Encoder {
     }
 }
 
-/// Whether `strays` of `active` lanes take few bits.
+/// Returns whether `count` strays among `active` lanes take few bits.
 #[inline(always)]
 pub(super) fn are_few_strays(count: u32, width: u32, active: usize) -> bool {
     let taken = HEAD_BITS + count * (STRAYS_BITS + width);
     (width <= MOST_WIDTH) & (taken <= MOST_BITS_A_LANE * active as u32)
 }
 
-/// Which of the active lanes, by their index, did not move by `moved`, and how far they are `off` from there.
+/// Returns the mask of the active lanes, by index, that did not move by `moved`, and writes their deviations to `off`.
 #[inline(always)]
 fn strays_of(
     slot: &Slot,
@@ -120,7 +121,7 @@ fn strays_of(
     })
 }
 
-/// How far two of three lanes moved.
+/// Returns the move that two of three lanes have in common.
 #[inline(always)]
 fn common_move(slot: &Slot, mask: u32, addresses: &[u64]) -> Option<u64> {
     let mut active = lanes(mask);

@@ -22,7 +22,7 @@ fn read(decoder: &mut Decoder, bytes: &[u8]) -> Option<Vec<AccessGroup>> {
 }
 
 fn encoded<'a>(groups: impl IntoIterator<Item = &'a AccessGroup>) -> Vec<u8> {
-    let mut encoder = Encoder::default();
+    let mut encoder = Encoder::new();
     groups.into_iter().for_each(|group| encoder.encode(group));
     payload(&mut encoder)
 }
@@ -37,7 +37,7 @@ pub(super) fn round_trip(groups: &[AccessGroup]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that a group takes behind others.
+/// Returns the bytes that groups take after others.
 fn bytes_behind(groups: &[AccessGroup], next: &[AccessGroup]) -> usize {
     round_trip(&[groups, next].concat()).len() - round_trip(groups).len()
 }
@@ -57,7 +57,7 @@ fn coalesced(site: u32, cta: u32, warp: u32, base: u64, stride: u64) -> AccessGr
     group
 }
 
-/// Lanes at these addresses.
+/// Returns a group with lanes at these addresses.
 fn scattered(site: u32, mask: u32, address: impl Fn(u64) -> u64) -> AccessGroup {
     let mut group = AccessGroup {
         mask,
@@ -80,7 +80,7 @@ fn mix(x: u64) -> u64 {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
-fn a_loop_over_coalesced_accesses_takes_no_more_for_more_rounds() {
+fn coalesced_loop_takes_constant_space() {
     let rounds = |count: u64| {
         let round = |i| {
             [
@@ -100,7 +100,7 @@ fn a_loop_over_coalesced_accesses_takes_no_more_for_more_rounds() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
-fn the_next_warp_of_a_loop_follows_from_the_ones_before() {
+fn next_warp_of_a_loop_is_predicted() {
     let warps = |count: u32| {
         let group = |(warp, step): (u32, u64)| {
             coalesced(
@@ -119,7 +119,7 @@ fn the_next_warp_of_a_loop_follows_from_the_ones_before() {
 }
 
 #[test]
-fn a_repeated_shape_is_written_once() {
+fn repeated_shape_is_written_once() {
     let tile = |i: u64| {
         scattered(1, u32::MAX, |lane| {
             (1 << 40) + 4096 * i + lane / 16 * 2048 + lane % 16 * 4
@@ -130,7 +130,7 @@ fn a_repeated_shape_is_written_once() {
 }
 
 #[test]
-fn lanes_that_leave_a_loop_cost_a_bit_each() {
+fn lanes_that_leave_a_loop_take_a_bit_each() {
     let masks = [u32::MAX, 0x0fff_ff0f, 0x0f0f_ff0f, 0x0003_000f, 0x8];
     let loops = |count: usize| {
         let step = |i: usize| {
@@ -147,7 +147,7 @@ fn lanes_that_leave_a_loop_cost_a_bit_each() {
 }
 
 #[test]
-fn lanes_in_rounds_of_their_own_take_bits_where_one_begins() {
+fn lanes_in_different_iterations_take_bits_when_they_start() {
     let step = |i: u64| {
         scattered(1, u32::MAX, |lane| {
             let rounds = 40 + lane;
@@ -160,7 +160,7 @@ fn lanes_in_rounds_of_their_own_take_bits_where_one_begins() {
 }
 
 #[test]
-fn any_lanes_of_a_row_are_a_run() {
+fn any_lanes_of_a_row_form_a_run() {
     let masks = [0x0000_ff01, 0x8000_0001, 0x1234_5678, u32::MAX];
     let groups = masks.map(|mask| scattered(1, mask, |lane| 4096 + lane * 8));
     for group in groups {
@@ -169,7 +169,7 @@ fn any_lanes_of_a_row_are_a_run() {
 }
 
 #[test]
-fn elements_with_the_same_index_follow_from_each_other() {
+fn elements_with_the_same_index_are_linked() {
     let round = |i: u64| {
         let index = move |lane| mix(i * 32 + lane) % (1 << 20);
         let of = |site, width_bytes, base: u64| AccessGroup {
@@ -192,7 +192,7 @@ fn elements_with_the_same_index_follow_from_each_other() {
 }
 
 #[test]
-fn scattered_lanes_take_as_many_bits_as_their_range_has() {
+fn scattered_lanes_take_the_bits_of_their_range() {
     for bits in [8, 12, 20, 26] {
         let group = |i: u64| {
             scattered(1, u32::MAX, |lane| {
@@ -210,7 +210,7 @@ fn scattered_lanes_take_as_many_bits_as_their_range_has() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
-fn multiples_of_a_number_take_less_though_they_wrap_around() {
+fn wrapping_multiples_take_few_bits() {
     let group = |i: u64| {
         let hash = |lane: u64| (i * 32 + lane).wrapping_mul(2_654_435_761) as u32 >> 8;
         scattered(1, u32::MAX, |lane| (1 << 40) + 4 * u64::from(hash(lane)))
@@ -228,7 +228,7 @@ fn chunks_are_coded_independently_of_each_other() {
         scattered(1, 0xffff, |lane| 4096 + mix(lane)),
         scattered(2, 0xffff, mix),
     ];
-    let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
+    let (mut encoder, mut decoder) = (Encoder::new(), Decoder::default());
     for _ in 0..2 {
         encoder.clear();
         groups.iter().for_each(|group| encoder.encode(group));
@@ -239,7 +239,7 @@ fn chunks_are_coded_independently_of_each_other() {
 }
 
 #[test]
-fn a_run_is_the_same_with_and_without_its_addresses() {
+fn run_is_encoded_like_its_addresses() {
     let groups: Vec<_> = (0..50)
         .map(|i| {
             coalesced(
@@ -251,7 +251,7 @@ fn a_run_is_the_same_with_and_without_its_addresses() {
             )
         })
         .collect();
-    let mut encoder = Encoder::default();
+    let mut encoder = Encoder::new();
     for group in &groups {
         let without = AccessGroup {
             addresses: [0; WARP_LANES],
@@ -264,7 +264,7 @@ fn a_run_is_the_same_with_and_without_its_addresses() {
 }
 
 #[test]
-fn a_repetition_of_nothing_and_of_a_tag_with_operands_is_refused() {
+fn invalid_repetitions_are_refused() {
     let one = round_trip(&[coalesced(1, 0, 0, 64, 4)]);
     let first_tag = one[COLUMNS_HEADER_BYTES];
     let with_tags = |tags: &[u8]| {
@@ -351,9 +351,8 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Groups that follow from each other, more or less: with the moves, masks and links that programs make.
-/// The address of `lane` at site `number`, of one of six kinds, in a round. Not inlined into [`any_program`]: LLVM 22 takes ten
-/// minutes and more for its loops then.
+/// Returns the address of `lane` at site `number`, of one of six kinds, in an iteration. Not inlined into [`any_program`], whose
+/// loops would then take LLVM 22 more than ten minutes.
 #[inline(never)]
 fn address_of(
     (kind, bits, lg_width): (u64, u64, u32),
@@ -366,7 +365,7 @@ fn address_of(
         1 => base,
         2 => base + mixed(lane, bits),
         3 => base + mixed(round << 8 | lane, bits),
-        // Lanes in rounds of their own.
+        // Lanes in different iterations.
         4 => base + ((lane % 3 + round % (2 + lane % 7) * (1 + bits)) << lg_width),
         // The same numbers at each such site.
         _ => ((1 + number) << 42) + mixed(round << 8 | lane, 20),
@@ -416,7 +415,7 @@ pub(super) fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
 proptest! {
     #[test]
     #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
-    fn any_groups_come_back(
+    fn any_groups_round_trip(
         groups in proptest::collection::vec(any_group(), 0..60),
         program in any_program(),
     ) {
@@ -426,7 +425,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(
+    fn any_bytes_are_handled(
         lengths in any::<[u8; 3]>(), bytes in proptest::collection::vec(any::<u8>(), 0..1000),
     ) {
         let mut payload: Vec<u8> = lengths.iter().flat_map(|&length| u32::from(length).to_le_bytes()).collect();
@@ -436,7 +435,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_bytes_are_survived(program in any_program(), changes in any::<[(u16, u8); 3]>()) {
+    fn changed_bytes_are_handled(program in any_program(), changes in any::<[(u16, u8); 3]>()) {
         let mut bytes = encoded(&program);
         for (at, change) in changes {
             let at = usize::from(at) % bytes.len();

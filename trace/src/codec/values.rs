@@ -1,4 +1,4 @@
-//! Writes addresses that follow from nothing, in the shortest of four ways.
+//! Writes addresses that cannot be predicted, in the shortest of four forms.
 
 use super::bits;
 use super::encode::Encoder;
@@ -9,12 +9,12 @@ use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
-/// Numbers no farther from 0 than this can be compared after something has been added.
+/// Bound of coordinates, so that sums with distances do not overflow.
 const FAR_AWAY: u64 = 1 << 60;
-/// Frames with larger units are hardly smaller.
+/// Limit of a frame's shift; larger units hardly save bits.
 const MOST_SHIFT: u32 = 12;
 
-/// The addresses that a slot's frame was made for, and those in it since.
+/// Range of the addresses that a slot's frame was made for, and of those in it since.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     low: u64,
@@ -35,26 +35,26 @@ impl Range {
         }
     }
 
-    /// Extends the range by what is in the frame from `low` to `high`.
+    /// Extends the range to the coordinates `low` and `high` of the frame.
     #[inline(always)]
     fn take(&mut self, frame: Frame, low: u32, high: u32) {
         self.low = self.low.min(frame.address(low.into()));
         self.high = self.high.max(frame.address(high.into()));
     }
 
-    /// The frame that holds this range, in which `addresses` lie, and all that is a multiple of the old frame's unit.
+    /// Returns a frame that contains this range, `addresses`, and all multiples of the old frame's unit.
     fn frame(self, old: Option<Frame>, addresses: &[u64], width_bytes: u32) -> Frame {
         let mut odd = addresses.iter().fold(0, |odd, &a| odd | (a - self.low));
         match old {
             Some(frame) => odd |= frame.base.wrapping_sub(self.low) | 1 << frame.shift,
-            // One address says nothing of how far they are apart.
+            // A single address tells nothing about the unit.
             None if odd == 0 => odd = u64::from(width_bytes),
             None => {}
         }
         let shift = odd.trailing_zeros().min(MOST_SHIFT);
         let span = (self.high - self.low) >> shift;
         let bits = bits::length(span);
-        // Range of the bits, half of it on either side.
+        // Centres the range in what the bits can represent.
         let below = ((bits::low_bits(bits) - span) / 2).min(self.low >> shift);
         Frame {
             base: self.low - (below << shift),
@@ -73,7 +73,8 @@ impl Encoder {
         };
         let near = frame.coordinate(slot.base);
         let row = match (self.avx2, addresses.try_into()) {
-            (Some(avx2), Ok(whole)) => Row::whole(avx2, frame, whole),
+            // SAFETY: `Avx2` proves the feature.
+            (Some(_), Ok(whole)) => unsafe { Row::whole(frame, whole) },
             _ => Row::new(frame, addresses),
         };
         if row.any & bits::low_bits(frame.shift) != 0 {
@@ -85,7 +86,7 @@ impl Encoder {
         }
     }
 
-    /// Writes addresses in a frame whose numbers have at most 32 bits.
+    /// Writes addresses in a frame whose coordinates have at most 32 bits.
     #[inline(always)]
     pub(super) fn inside(
         &mut self,
@@ -213,8 +214,8 @@ impl Encoder {
         FORM_VALUES
     }
 
-    /// Writes addresses of a whole warp, the first of them `start`, that are near each other but not all of them in the frame; `None`
-    /// where something else may be shorter.
+    /// Writes addresses of a whole warp, starting with `start`, that are near each other but not all in the frame;
+    /// `None` if another form may be shorter.
     #[inline(always)]
     pub(super) fn near_each_other(
         &mut self,
@@ -294,7 +295,7 @@ impl Encoder {
     }
 }
 
-/// Bits of a signed varint.
+/// Returns the size of a signed varint in bits.
 #[inline(always)]
 pub(super) fn number_bits(number: u64) -> u32 {
     8 * bits::length(zigzag(number as i64) | 1).div_ceil(7)

@@ -1,88 +1,30 @@
-//! Operations on all lanes of a whole warp, on eight of them at once where the processor can.
+//! Operations on all lanes of a warp, eight at a time if the processor has AVX2.
 
-#[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
 use super::model::Frame;
 use crate::WARP_LANES;
 
-/// Says that the processor has AVX2, BMI1, BMI2, LZCNT and POPCNT.
-#[cfg(target_arch = "x86_64")]
+/// Proof that the processor has AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-/// No other processor has.
-#[cfg(not(target_arch = "x86_64"))]
-#[derive(Clone, Copy)]
-pub(super) struct Avx2(std::convert::Infallible);
-
 impl Avx2 {
-    #[cfg(target_arch = "x86_64")]
     pub(super) fn detect() -> Option<Self> {
         use std::arch::is_x86_feature_detected as has;
         let all = has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
         all.then_some(Avx2(()))
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn detect() -> Option<Self> {
-        None
-    }
-
-    /// The bits of `word` where `mask` has some, one behind the other.
-    #[cfg(target_arch = "x86_64")]
+    /// Extracts the bits of `word` at the set bits of `mask`.
     #[inline(always)]
     pub(super) fn gather(self, word: u64, mask: u64) -> u64 {
         // SAFETY: the processor has BMI2.
         unsafe { _pext_u64(word, mask) }
     }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn gather(self, _: u64, _: u64) -> u64 {
-        match self.0 {}
-    }
-
-    /// Numbers of `width` bits, at most 32, two in each word, one behind the other.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn pairs(self, numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
-        // SAFETY: the processor has AVX2.
-        unsafe { pairs_avx2(numbers, width) }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn pairs(self, _: &[u32; WARP_LANES], _: u32) -> [u64; 16] {
-        match self.0 {}
-    }
-
-    /// Numbers of at most 16 bits, four in each word.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn fours(self, numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
-        // SAFETY: the processor has AVX2.
-        unsafe { fours_avx2(numbers, width) }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn fours(self, _: &[u32; WARP_LANES], _: u32) -> [u64; 8] {
-        match self.0 {}
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn bytes(self, numbers: &[u32; WARP_LANES]) -> [u64; 4] {
-        // SAFETY: the processor has AVX2.
-        unsafe { bytes_avx2(numbers) }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn bytes(self, _: &[u32; WARP_LANES]) -> [u64; 4] {
-        match self.0 {}
-    }
 }
 
-/// Two numbers of `width` bits in each 64 of a vector.
-#[cfg(target_arch = "x86_64")]
+/// Packs two numbers of `width` bits into each 64-bit lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
@@ -97,10 +39,10 @@ fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
     })
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Packs numbers of `width` bits, at most 32, two to a word.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn pairs_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
+pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     let mut pairs = [0; 16];
     let vectors = paired(numbers, width);
     for (four, vector) in pairs.as_chunks_mut::<4>().0.iter_mut().zip(vectors) {
@@ -110,10 +52,10 @@ fn pairs_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     pairs
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Packs numbers of `width` bits, at most 16, four to a word.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn fours_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
+pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
     let mut fours = [0; 8];
     let pairs = paired(numbers, width);
     let width = _mm_cvtsi32_si128(2 * width as i32);
@@ -123,7 +65,7 @@ fn fours_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
         .iter_mut()
         .zip(pairs.as_chunks::<2>().0)
     {
-        // Pairs 0, 4, 2 and 6, and those behind them.
+        // Pairs 0, 4, 2 and 6, and their successors.
         let first = _mm256_unpacklo_epi64(low, high);
         let second = _mm256_unpackhi_epi64(low, high);
         let all = _mm256_or_si256(first, _mm256_sll_epi64(second, width));
@@ -134,10 +76,10 @@ fn fours_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
     fours
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Packs numbers of at most 8 bits, one to a byte.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bytes_avx2(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
+pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
     let eight = |index: usize| {
         let eight: &[u32; 8] = &numbers.as_chunks().0[index];
         // SAFETY: eight numbers are as long as the vector, and it need not be aligned.
@@ -147,7 +89,7 @@ fn bytes_avx2(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
         _mm256_packus_epi32(eight(0), eight(1)),
         _mm256_packus_epi32(eight(2), eight(3)),
     ];
-    // In each half of the vector four bytes of each of the four.
+    // Each half of the vector holds four bytes of each of the four.
     let mixed = _mm256_packus_epi16(halves[0], halves[1]);
     let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     let bytes = _mm256_permutevar8x32_epi32(mixed, order);
@@ -159,21 +101,22 @@ fn bytes_avx2(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
     ]
 }
 
-/// Addresses in terms of a frame; only `any` means something where one of them needs more than 32 bits. Of 32 lanes or fewer, the
-/// others are 0.
+/// Addresses of up to 32 lanes as coordinates of a frame; the other lanes are 0. Only `any` is valid if one needs more
+/// than 32 bits.
 #[cfg_attr(test, derive(PartialEq, Debug))]
 pub(super) struct Row {
-    /// All bits of the distances from the frame's base in bytes, one over the other.
+    /// Bitwise OR of the distances from the frame's base in bytes.
     pub any: u64,
     pub all: [u32; WARP_LANES],
     pub low: u32,
     pub high: u32,
-    /// How far the second lane is from the first.
+    /// Distance of the second lane from the first.
     pub first: u32,
-    /// How far each lane's neighbour is from it, modulo the size of the frame and less `first`.
+    /// Distance from each lane to the next, modulo the size of the frame, minus `first`.
     pub rest: [u32; WARP_LANES],
-    /// The range of these and of 0.
+    /// Minimum of `rest` and 0.
     pub least: i32,
+    /// Maximum of `rest` and 0.
     pub most: i32,
 }
 
@@ -211,23 +154,9 @@ impl Row {
         }
     }
 
-    /// The variant for a whole warp.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn whole(_: Avx2, frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
-        // SAFETY: there is an `Avx2` only where the processor has what the function asks for.
-        unsafe { Self::whole_avx2(frame, addresses) }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn whole(avx2: Avx2, _: Frame, _: &[u64; WARP_LANES]) -> Self {
-        match avx2.0 {}
-    }
-
-    #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn whole_avx2(frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
+    pub(super) fn whole(frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
         let base = _mm256_set1_epi64x(frame.base as i64);
         let shift = _mm_cvtsi32_si128(frame.shift as i32);
         let mut any = _mm256_setzero_si256();
@@ -240,7 +169,7 @@ impl Row {
             _mm256_castsi256_ps(_mm256_srl_epi64(far, shift))
         };
         let all: [__m256i; 4] = std::array::from_fn(|index| {
-            // Of each 64 bits the lower half: lanes 0, 1, 4, 5, 2, 3, 6 and 7, and then in order.
+            // Takes the lower half of each 64 bits: lanes 0, 1, 4, 5, 2, 3, 6 and 7, then puts them in order.
             let halves = _mm256_shuffle_ps::<0b10_00_10_00>(far(2 * index), far(2 * index + 1));
             _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
         });
@@ -249,11 +178,10 @@ impl Row {
         Self::of_coordinates(frame, any as u64, all)
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn of_coordinates(frame: Frame, any: u64, all: [__m256i; 4]) -> Self {
-        // Each lane's neighbour: the next one in the vector, and of the last the first of the next vector.
+        // Each lane's successor; for the last lane of a vector, the first of the next vector.
         let turn = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
         let turned = all.map(|eight| _mm256_permutevar8x32_epi32(eight, turn));
         let first = _mm256_cvtsi256_si32(turned[0]).wrapping_sub(_mm256_cvtsi256_si32(all[0]));
@@ -266,7 +194,7 @@ impl Row {
                 _mm256_sub_epi32(_mm256_sub_epi32(next, all[index]), _mm256_set1_epi32(first));
             let far = _mm256_sra_epi32(_mm256_sll_epi32(far, unused), unused);
             match index {
-                // The last lane has no neighbour.
+                // The last lane has no successor.
                 3 => _mm256_blend_epi32::<0b1000_0000>(far, zero),
                 _ => far,
             }
@@ -276,7 +204,7 @@ impl Row {
             low: of_all(all, |a, b| _mm256_min_epu32(a, b)) as u32,
             high: of_all(all, |a, b| _mm256_max_epu32(a, b)) as u32,
             first: first as u32,
-            // The last lane's 0 is among them.
+            // This includes the 0 of the last lane.
             least: of_all(rest, |a, b| _mm256_min_epi32(a, b)),
             most: of_all(rest, |a, b| _mm256_max_epi32(a, b)),
             all: numbers(all),
@@ -285,7 +213,6 @@ impl Row {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -> __m256i) -> i32 {
@@ -295,7 +222,6 @@ pub(super) fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -
     _mm256_cvtsi256_si32(of(two, _mm256_shuffle_epi32::<0b10_11_00_01>(two)))
 }
 
-#[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
 fn numbers(vectors: [__m256i; 4]) -> [u32; WARP_LANES] {

@@ -1,24 +1,24 @@
-//! The chunk container that every capture file is: file header, then chunks, each checksummed and written at once.
+//! Container format of all capture files: a file header, then chunks, each checksummed and written at once.
 //!
 //! ```text
 //! file:  header (32 bytes), chunk, chunk, …
 //! chunk: header (48 bytes), payload
 //! ```
 //!
-//! All numbers are little-endian. `docs/trace-format.md` describes every field. A file that was cut off is readable up to
-//! its last whole chunk; a changed byte is found by one of the two checksums of each chunk.
+//! All numbers are little-endian. `docs/trace-format.md` describes every field. A file that was cut off is readable up
+//! to its last whole chunk; a changed byte is found by one of the two checksums of each chunk.
 
 mod reader;
 mod writer;
 
-pub(crate) use reader::{ChunkReader, Problem};
+pub(crate) use reader::{ChunkInfo, ChunkReader, Problem};
 pub(crate) use writer::ChunkFile;
 pub use writer::SealedChunk;
 
 /// First bytes of every capture file.
 pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
 
-/// Version of the format, in the header of every file of a capture. No other is read.
+/// Version of the format, in the header of every file of a capture; no other is read.
 pub const FORMAT_VERSION: u32 = 1;
 
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
@@ -27,11 +27,11 @@ const CHUNK_MAGIC: [u8; 4] = *b"CHNK";
 const FLAG_ZSTD: u8 = 1;
 /// Only the payload's head is compressed; its stored length precedes it.
 const FLAG_HEAD: u8 = 2;
-/// Bytes of that length.
+/// Size of that length.
 const HEAD_LENGTH_BYTES: usize = 4;
-/// A chunk that claims to be larger is damaged.
+/// Limit of a chunk's size; a chunk that claims more is damaged.
 pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;
-/// And one that claims more accesses.
+/// Limit of a chunk's accesses; a chunk that claims more is damaged.
 const MAX_CHUNK_ACCESSES: u64 = 1 << 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

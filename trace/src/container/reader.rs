@@ -5,6 +5,7 @@ use super::{
     HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES, Role,
 };
 use crate::error::{Result, TraceError};
+use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Decompressor;
 
-/// Where a chunk lies and what its header says.
+/// Position of a chunk, and the contents of its header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkInfo {
     pub kind: Kind,
@@ -37,18 +38,18 @@ pub(crate) enum Problem {
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
     file: File,
-    path: PathBuf,
+    pub path: PathBuf,
     pub stream: u32,
     pub chunks: Vec<ChunkInfo>,
     pub problem: Option<Problem>,
 }
 
 impl ChunkReader {
-    /// Reads the file's header and those of all of its chunks.
+    /// Reads the headers of the file and of all its chunks.
     ///
     /// # Errors
-    /// Fails when the file cannot be read or its header is not that of a capture file of this version and `role`;
-    /// damage further on is found in `problem`.
+    /// Fails if the file cannot be read, or is not a capture file of this version and `role`. Damage after the header
+    /// is noted in `problem`.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
         let length = file.metadata().map_err(TraceError::unreadable(path))?.len();
@@ -88,10 +89,6 @@ impl ChunkReader {
         };
         reader.scan(length)?;
         Ok(reader)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     fn scan(&mut self, length: u64) -> Result<()> {
@@ -151,12 +148,22 @@ impl ChunkReader {
         Ok(())
     }
 
+    /// Parses the payload of a chunk that contains `what` as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(
+        &self,
+        chunk: &ChunkInfo,
+        payload: &[u8],
+        what: &str,
+    ) -> Result<T> {
+        serde_json::from_slice(payload)
+            .map_err(|error| self.damaged(chunk, format!("the {what} is malformed: {error}")))
+    }
+
     pub(crate) fn damaged(&self, chunk: &ChunkInfo, reason: impl Into<String>) -> TraceError {
         TraceError::damaged(&self.path, chunk.offset, reason)
     }
 }
 
-/// Decompresses what is stored of a payload.
 fn decompress(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (frame, tail) = if chunk.flags & FLAG_HEAD == 0 {
         (stored, &[][..])
@@ -165,7 +172,7 @@ fn decompress(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()>
         rest.split_at_checked(u32::from_le_bytes(*length) as usize)?
     };
     let head_bytes = (chunk.raw_bytes as usize).checked_sub(tail.len())?;
-    // The frame gives its length, too: no memory is taken for a length that only the chunk's header claims.
+    // The frame must state the same length, so that no memory is allocated just because a damaged header claims it.
     let length = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
     if length != head_bytes as u64 {
         return None;
@@ -247,13 +254,9 @@ fn parse_chunk_header(
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word)
+    u32::from_le_bytes(std::array::from_fn(|index| bytes[at + index]))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
+    u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]))
 }

@@ -1,4 +1,4 @@
-//! Seals chunks and appends them to a file.
+//! Seals chunks and appends them to files.
 
 use super::{
     CHUNK_HEADER_BYTES, CHUNK_MAGIC, ChunkReader, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
@@ -14,20 +14,20 @@ use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
 
 const COMPRESSION_LEVEL: i32 = 1;
-/// Payloads shorter than this are stored as they are.
+/// Shorter payloads are stored uncompressed.
 const COMPRESSION_WORTH_BYTES: usize = 128;
-/// So much of a tail is tried, and it is compressed where that takes fewer bytes than this.
+/// Size of the sample of a tail. The tail is compressed only if the sample shrinks below `TAIL_WORTH_BYTES`.
 const TAIL_SAMPLE_BYTES: usize = 8 << 10;
 const TAIL_WORTH_BYTES: usize = TAIL_SAMPLE_BYTES / 8 * 7;
 
-/// A chunk ready to be written: room for its header, then the stored payload.
+/// A chunk ready to be written: its header without index and checksum, then the stored payload.
 #[derive(Debug)]
 pub struct SealedChunk {
     bytes: Vec<u8>,
 }
 
 impl SealedChunk {
-    /// Compresses `payload` where that helps and fills in all but the chunk's index.
+    /// Compresses `payload` if that helps, and fills in all but the chunk's index.
     pub(crate) fn new(kind: Kind, tag: u32, items: u64, payload: &[u8]) -> Self {
         Self::of_two(kind, tag, items, payload, &[])
     }
@@ -62,7 +62,7 @@ impl SealedChunk {
     }
 }
 
-/// Appends a payload to `out` as it is stored. Returns the flags.
+/// Appends the stored form of a payload to `out`. Returns the flags.
 fn store(head: &[u8], tail: &[u8], out: &mut Vec<u8>) -> u8 {
     let start = out.len();
     if tail.len() > TAIL_SAMPLE_BYTES {
@@ -107,7 +107,7 @@ fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
         if cell.is_none() {
             *cell = Compressor::new(COMPRESSION_LEVEL).ok();
         }
-        // Too small a destination is how zstd says that the result would not be smaller.
+        // zstd fails if the destination is too small, that is, if the result would not be smaller.
         cell.as_mut()?
             .compress_to_buffer(payload, &mut out[start..])
             .ok()
@@ -122,14 +122,14 @@ pub(crate) struct ChunkFile {
     path: PathBuf,
     length: u64,
     next_index: u32,
-    /// Where the end chunk begins, once there is one.
+    /// Start of the end chunk, if there is one.
     end: Option<u64>,
     stopped: bool,
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file gets its name last, so
-    /// that any file of that name can be read.
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file is renamed last, so
+    /// that any file of that name is readable.
     pub(crate) fn create(
         path: PathBuf,
         role: Role,
@@ -161,12 +161,12 @@ impl ChunkFile {
         Ok(this)
     }
 
-    /// Adds a last chunk to a file without a writer, unless it has one.
+    /// Adds the end chunk to a file without a writer, unless it has one.
     pub(crate) fn end_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
             let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
-            let reason = "its last chunk is not whole, so that it cannot be ended";
+            let reason = "its last chunk is incomplete, so it cannot be ended";
             return Err(TraceError::damaged(&path, offset, reason));
         }
         if (reader.chunks.last()).is_some_and(|chunk| chunk.kind == Kind::END) {
@@ -178,11 +178,7 @@ impl ChunkFile {
         written.map_err(TraceError::io("write", path))
     }
 
-    pub(crate) fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// Adds the end chunk, in place of an earlier one.
+    /// Adds the end chunk, replacing an earlier one.
     pub(crate) fn end(&mut self, chunk: SealedChunk) -> Result<()> {
         self.take_end_back()?;
         let start = self.length;
@@ -205,7 +201,8 @@ impl ChunkFile {
         Ok(())
     }
 
-    /// Adds a chunk; the file then has to be ended again. After a failure the file ends with the last whole chunk and takes no more.
+    /// Adds a chunk; the file must then be ended again. After a failure, the file ends with the last whole chunk and
+    /// accepts no more.
     pub(crate) fn write(&mut self, mut chunk: SealedChunk) -> Result<()> {
         if chunk.bytes.len() > MAX_CHUNK_BYTES {
             let reason = format!("a chunk of {} bytes is too large", chunk.bytes.len());
@@ -225,7 +222,7 @@ impl ChunkFile {
         }
         self.file.write_all(bytes).map_err(|source| {
             self.stopped = true;
-            // The incomplete chunk is cut off again; a reader copes with it, should that fail as well.
+            // Cut off the incomplete chunk. If that fails, too, readers ignore the chunk.
             let _ = self.file.set_len(self.length);
             let (path, kept_bytes) = (self.path.clone(), self.length);
             match source.kind() {

@@ -1,22 +1,22 @@
-//! Blocks of CTAs with consecutive numbers, which transfers in situ can be kept between.
+//! Blocks of CTAs with consecutive numbers, as endpoints of transfers in situ.
 
 use crate::SelectionError;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// How many CTAs are in a block, a power of two; by default each CTA stands for itself.
+/// Number of CTAs in a block, a power of two; by default 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct CtaBlocks {
     log2: u32,
 }
 
-/// 2^27 CTAs of a grid are told apart in situ.
+/// In situ, a grid can have 2^27 distinct CTAs.
 const MOST_LOG2: u32 = 26;
 
 impl CtaBlocks {
-    /// Whether each CTA stands for itself.
+    /// Returns whether each CTA is a block.
     pub fn are_ctas(&self) -> bool {
         self.log2 == 0
     }
@@ -25,7 +25,7 @@ impl CtaBlocks {
         1 << self.log2
     }
 
-    /// The first CTA of the block with CTA `cta`, which the block is called by.
+    /// Returns the first CTA in the block of CTA `cta`, which names the block.
     pub fn first(self, cta: u32) -> u32 {
         cta >> self.log2 << self.log2
     }
@@ -34,7 +34,7 @@ impl CtaBlocks {
         cta >> self.log2
     }
 
-    /// The blocks of a grid: a row of them, whatever its shape.
+    /// Returns the grid of a grid's blocks, which is one-dimensional.
     pub fn grid(self, grid: [u32; 3]) -> [u32; 3] {
         let ctas: u64 = grid.map(u64::from).iter().product();
         match self.are_ctas() {
@@ -43,7 +43,7 @@ impl CtaBlocks {
         }
     }
 
-    /// Blocks of 64 times as many CTAs, or of as many as there can be.
+    /// Returns blocks of 64 times as many CTAs, up to the limit.
     #[must_use]
     pub fn larger(self) -> Self {
         CtaBlocks {
@@ -51,7 +51,7 @@ impl CtaBlocks {
         }
     }
 
-    /// A name, with what stands in the place of CTAs, if something does.
+    /// Appends the size of the blocks to a name, unless each CTA is a block.
     pub fn named(self, name: impl Display) -> String {
         match self.are_ctas() {
             true => name.to_string(),
@@ -96,10 +96,8 @@ impl FromStr for CtaBlocks {
 }
 
 fn wrong(value: &str) -> SelectionError {
-    SelectionError {
-        value: value.to_owned(),
-        expected: "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)".to_owned(),
-    }
+    let expected = "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)";
+    SelectionError::new(value, expected)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Sums of the accesses of a launch that were aggregated while it ran, without a trace.
+//! Sums of a launch's accesses, added up while it ran, without a trace.
 
 pub(crate) mod cta_blocks;
 pub(crate) mod parts;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Accesses of one kind: loads, stores or atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Each lane counted.
+    /// Accesses, counting each lane.
     pub threads: u64,
-    /// Each access with its whole width.
+    /// Bytes accessed, counting each access with its full width.
     pub bytes: u64,
     /// Access groups.
     pub warps: u64,
@@ -25,7 +25,7 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// A number that lies between two others, the same where it is known.
+/// A number between two bounds, which are equal if it is known exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     pub least: u64,
@@ -52,7 +52,7 @@ impl std::ops::AddAssign for Bounds {
     }
 }
 
-/// Loaded bytes by what the byte was, as `docs/metrics.md` defines the classes; atomics load too.
+/// Loaded bytes by class (see `docs/metrics.md`), including those of atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedBytes {
     pub communicated: u64,
@@ -61,8 +61,8 @@ pub struct LoadedBytes {
     pub uninitialised: u64,
     pub unknown: u64,
     pub local: u64,
-    /// Bytes above, other than `local`, that the reading thread may have written itself in the launch: then they are
-    /// local.
+    /// Bytes above, other than `local`, that the reading thread may have written itself in the launch, and that would
+    /// then be local.
     pub perhaps_local: u64,
 }
 
@@ -84,7 +84,7 @@ impl std::ops::AddAssign for LoadedBytes {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchSums {
     pub stream: StreamId,
     pub launch: LaunchId,
@@ -92,61 +92,35 @@ pub struct LaunchSums {
     pub stores: Tally,
     pub atomics: Tally,
     pub loaded: LoadedBytes,
-    /// Bytes that several CTAs wrote.
+    /// Bytes that more than one CTA wrote.
     pub several_writers_bytes: u64,
-    /// Of those, bytes to which one of the writes was a plain store.
+    /// Bytes of those that at least one plain store wrote.
     pub racing_bytes: u64,
-    /// Bytes loaded without atomics that another CTA had stored in the launch: a lower bound, as this is one of many orders.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Bytes loaded without atomics that another CTA had stored earlier in the launch: a lower bound of what CTAs may exchange,
+    /// since another order of the CTAs may exchange more.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_loaded_bytes: u64,
-    /// The same of atomics; always 0 on a GPU.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// The same for atomics; always 0 on a GPU.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_atomic_bytes: u64,
-    /// Bytes loaded where there was no shadow memory: they count as unknown and may be of any class.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Bytes loaded from memory without a shadow. They count as unknown and may be of any class.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub unshadowed_loaded_bytes: u64,
-    /// Bytes stored where there was none: their other writers and readers are not known.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Bytes stored to memory without a shadow. Their other writers and readers are unknown.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub unshadowed_stored_bytes: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's interface")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl LaunchSums {
-    pub const fn new(stream: StreamId, launch: LaunchId) -> Self {
-        const NONE: Tally = Tally {
-            threads: 0,
-            bytes: 0,
-            warps: 0,
-        };
+    pub fn new(stream: StreamId, launch: LaunchId) -> Self {
         LaunchSums {
             stream,
             launch,
-            loads: NONE,
-            stores: NONE,
-            atomics: NONE,
-            loaded: LoadedBytes {
-                communicated: 0,
-                own: 0,
-                input: 0,
-                uninitialised: 0,
-                unknown: 0,
-                local: 0,
-                perhaps_local: 0,
-            },
-            several_writers_bytes: 0,
-            racing_bytes: 0,
-            within_launch_loaded_bytes: 0,
-            within_launch_atomic_bytes: 0,
-            unshadowed_loaded_bytes: 0,
-            unshadowed_stored_bytes: 0,
+            ..LaunchSums::default()
         }
     }
 
-    /// Each lane counted.
+    /// Returns the number of accesses, counting each lane.
     pub const fn thread_accesses(&self) -> u64 {
         self.loads.threads + self.stores.threads + self.atomics.threads
     }
@@ -167,9 +141,9 @@ impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
     }
 }
 
-/// A part of what one CTA received from another; parts of the same pair add up. Launches are numbered as
-/// [`crate::LaunchRecord::number`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A part of what one CTA received from another; parts of the same pair add up. Launches are identified by
+/// [`crate::LaunchRecord::number`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Received {
     pub source_launch: u32,
     pub source_cta: u32,
@@ -181,22 +155,21 @@ pub struct Received {
     pub count: u64,
 }
 
-/// Facts about the stores of earlier launches that one launch's loads give, and those it could not tell apart. Parts of the
-/// same pair add up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Bytes of an earlier launch's stores that a launch loads. Parts of the same pair add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstRead {
     pub source_launch: u32,
     pub receiver_launch: u32,
-    /// Bytes of the source's stores that another entity now read for the first time.
+    /// Bytes of the source's stores that another entity reads for the first time.
     pub stored_bytes: u64,
-    /// Bytes read of which several CTAs of the source were the last writers, which are not known: neither `stored_bytes` nor
-    /// what was received from each counts them fully.
+    /// Bytes read whose last writer may be any of multiple CTAs of the source. Neither `stored_bytes` nor [`Received`]
+    /// counts them fully.
     pub several_bytes: u64,
-    /// Bytes read of which it is not known whether their reader had read them before.
+    /// Bytes that their reader may have read before.
     pub perhaps_again_bytes: u64,
 }
 
-/// Parts of tables that are too large to be kept until the end.
+/// Parts of tables that are too large to keep until the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub received: Vec<Received>,

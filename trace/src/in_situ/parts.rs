@@ -1,11 +1,11 @@
-//! Parts of tables as a chunk holds them: in order and by column, since neighbours differ little then. `docs/trace-format.md` has
-//! every number.
+//! Encodes parts of tables for a chunk: sorted and by column, so that neighbours differ little. `docs/trace-format.md`
+//! describes every number.
 
 use crate::container::{Kind, SealedChunk};
 use crate::varint::{get, put, unzigzag, zigzag};
 use crate::{FirstRead, Parts, Received};
 
-/// As a chunk, ready to be written.
+/// Parts as a chunk that is ready to be written.
 #[derive(Debug)]
 pub struct SealedParts(pub(crate) SealedChunk);
 
@@ -16,7 +16,7 @@ impl Parts {
     }
 }
 
-/// Most rows received one or more whole words.
+/// Most rows have this many bytes for each pair of address and width.
 const USUAL_BYTES: u64 = 4;
 
 fn encode(parts: &mut Parts) -> Vec<u8> {
@@ -49,25 +49,10 @@ fn encode(parts: &mut Parts) -> Vec<u8> {
     out.0
 }
 
-/// `None` where the bytes are not what [`encode`] makes.
+/// Decodes parts; `None` if [`encode`] did not write them.
 pub(crate) fn decode(payload: &[u8]) -> Option<Parts> {
-    const RECEIVED: Received = Received {
-        source_launch: 0,
-        source_cta: 0,
-        receiver_launch: 0,
-        receiver_cta: 0,
-        bytes: 0,
-        count: 0,
-    };
-    const FIRST_READ: FirstRead = FirstRead {
-        source_launch: 0,
-        receiver_launch: 0,
-        stored_bytes: 0,
-        several_bytes: 0,
-        perhaps_again_bytes: 0,
-    };
     let mut reader = Reader { payload, at: 0 };
-    let mut received = reader.rows(RECEIVED, 6)?;
+    let mut received = reader.rows::<Received>(6)?;
     reader.differences(&mut received, |row| &mut row.source_launch)?;
     reader.differences(&mut received, |row| &mut row.receiver_launch)?;
     reader.differences(&mut received, |row| &mut row.source_cta)?;
@@ -78,7 +63,7 @@ pub(crate) fn decode(payload: &[u8]) -> Option<Parts> {
         let usual = row.count.wrapping_mul(USUAL_BYTES);
         row.bytes = usual.wrapping_add(unzigzag(row.bytes) as u64);
     }
-    let mut first_read = reader.rows(FIRST_READ, 5)?;
+    let mut first_read = reader.rows::<FirstRead>(5)?;
     reader.differences(&mut first_read, |row| &mut row.source_launch)?;
     reader.differences(&mut first_read, |row| &mut row.receiver_launch)?;
     reader.numbers(&mut first_read, |row| &mut row.stored_bytes)?;
@@ -104,7 +89,7 @@ impl Writer {
         rows.iter().for_each(|row| self.number(of(row)));
     }
 
-    /// Each less the one before, the first less 0.
+    /// Writes the difference of each number to its predecessor, which is 0 for the first.
     fn differences<T>(&mut self, rows: &[T], of: impl Fn(&T) -> u32) {
         let mut before = 0;
         self.numbers(rows, |row| {
@@ -125,10 +110,10 @@ impl Reader<'_> {
     }
 
     /// Reads a row count; `None` if the payload is too short for it.
-    fn rows<T: Copy>(&mut self, empty: T, columns: usize) -> Option<Vec<T>> {
+    fn rows<T: Clone + Default>(&mut self, columns: usize) -> Option<Vec<T>> {
         let rows = usize::try_from(self.number()?).ok()?;
         let room = (self.payload.len() - self.at) / columns;
-        (rows <= room).then(|| vec![empty; rows])
+        (rows <= room).then(|| vec![T::default(); rows])
     }
 
     fn numbers<T>(&mut self, rows: &mut [T], of: impl Fn(&mut T) -> &mut u64) -> Option<()> {

@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Name of a stream's file: `MemTrace-pipe-<n>`.
+/// Returns the name of a stream's file, `MemTrace-pipe-<n>`.
 pub fn file_name(stream: StreamId) -> String {
     format!("MemTrace-pipe-{stream}")
 }
 
-/// The stream that a file's name gives, the inverse of [`file_name`].
+/// Parses the name of a stream's file, the inverse of [`file_name`].
 pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
     let number = name.strip_prefix("MemTrace-pipe-")?.parse();
     number.ok().map(StreamId)
@@ -21,9 +21,9 @@ pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
 /// Writes the launches of `stream` to `out` in order; returns the number of records.
 ///
 /// # Errors
-/// [`TraceError::Export`] when a launch does not fit the format (CTA y or z of 65536 and more, widths of 2^28 and more, a
-/// kernel name with a line feed); [`TraceError::Damaged`] or [`TraceError::UnknownSite`] when the capture is
-/// damaged; an I/O error of `out`.
+/// [`TraceError::Export`] if a launch does not fit the format (CTA y or z of 65536 and more, widths of 2^28 and more, a
+/// kernel name with a line feed); [`TraceError::Damaged`] or [`TraceError::UnknownSite`] if the capture is damaged; an
+/// I/O error of `out`.
 pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Result<u64> {
     let write_failed = || TraceError::io("write", format!("the export of stream {stream}"));
     out.write_all(&[RECORD_BYTES as u8, b'\n'])
@@ -59,10 +59,10 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
     Ok(records)
 }
 
-/// Like [`export`], to a file.
+/// Exports to a file, like [`export`].
 ///
 /// # Errors
-/// Those of [`export`]; the file cannot be created.
+/// Those of [`export`], or if the file cannot be created.
 pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
     let file = File::create(path).map_err(TraceError::io("create", path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

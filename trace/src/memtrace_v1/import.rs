@@ -1,4 +1,4 @@
-//! Turns `memtrace-v1` files into a capture.
+//! Converts `memtrace-v1` files to a capture.
 
 use super::{Item, Reader, Record};
 use crate::error::{Result, TraceError};
@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-/// Writes a capture into `folder` with the launches and accesses of `files`, one file a stream.
+/// Writes a capture into `folder` with the launches and accesses of `files`, one file per stream.
 ///
-/// The format knows neither threads nor source lines nor allocations, so the capture has a site for each kernel, operation and
-/// width, a grid that just holds the CTAs that appear, no allocations, and lanes that only count: up to 32 neighbouring
-/// records of the same CTA, SM, operation and width become an access group of warp 0.
+/// The format has no threads, source lines or allocations. The capture therefore has a site for each kernel, operation and width,
+/// the smallest grid with the CTAs that occur, no allocations, and lanes without meaning: up to 32 consecutive records of the
+/// same CTA, SM, operation and width become an access group of warp 0.
 ///
 /// # Errors
 /// A file is damaged or has more than 65536 different sites, a grid has more than 2^32 CTAs, or the capture cannot be written.
@@ -127,7 +127,7 @@ fn import_stream(
             Item::Launch(name) => {
                 kernel = name;
                 last = None;
-                // The file may have changed since it was surveyed; a CTA outside the grid would then be numbered wrongly.
+                // If the file has changed since the survey, CTAs outside the grid get wrong numbers.
                 grid = grids.get(next as usize).copied().unwrap_or([1; 3]);
                 builder.restart(LaunchId(next));
                 let launch = Launch {
@@ -137,10 +137,7 @@ fn import_stream(
                     kernel: kernel.clone(),
                     grid,
                     block: [WARP_LANES as u32, 1, 1],
-                    dynamic_shared_bytes: 0,
-                    static_shared_bytes: 0,
-                    parent: None,
-                    device: 0,
+                    ..Launch::default()
                 };
                 *sequence += 1;
                 capture.event(&Event::Launch(launch))?;

@@ -1,4 +1,4 @@
-//! The file format of Rieber 2017, `memtrace-v1`: one file a stream, `MemTrace-pipe-<n>`.
+//! The file format of Rieber 2017, `memtrace-v1`: one file per stream, `MemTrace-pipe-<n>`.
 //!
 //! ```text
 //! file:   size of a record (one byte, 24), LF, launch, launch, …
@@ -9,9 +9,9 @@
 //!         SM << 32 | type << 28 | size in bytes       (types 1–13: Rieber 2017, table 5.1)
 //! ```
 //!
-//! There is a record for each thread's access. Old files lack the LF after the size byte; [`Reader`] takes both. A kernel's
-//! name cannot start with LF, and it is only looked for at the start of a file and after a zero record, so record bytes that look
-//! like text are never taken for one.
+//! Each thread's access has its own record. Old files lack the LF after the size byte; [`Reader`] accepts both. A
+//! kernel's name cannot start with LF, and is expected only at the start of a file and after a zero record, so records
+//! are never mistaken for names.
 
 mod export;
 mod import;
@@ -19,7 +19,7 @@ mod reader;
 
 pub use export::{export, export_file, file_name, stream_of_file_name};
 pub use import::import;
-pub use reader::{Item, Reader, read};
+pub use reader::{Item, Reader};
 
 use crate::Op;
 
@@ -38,8 +38,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record's bytes; `None` when y or z of the CTA or the width are too large for the format.
-    /// [`Op::AtomicOther`] becomes the type of compare-and-swap, 10, with which such operations are built.
+    /// Encodes the record; `None` if y or z of the CTA or the width are too large for the format. [`Op::AtomicOther`]
+    /// becomes a compare-and-swap (10), the instruction that such operations are built from.
     pub fn to_bytes(&self) -> Option<[u8; RECORD_BYTES]> {
         let [x, y, z] = self.cta;
         if y > 0xffff || z > 0xffff || self.width_bytes >= 1 << 28 {
@@ -62,15 +62,11 @@ impl Record {
         Some(bytes)
     }
 
-    /// The record with these bytes; `None` when its type is unknown.
+    /// Decodes a record; `None` if its type is unknown.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
-        let word = |at: usize| {
-            bytes[at..at + 8]
-                .iter()
-                .rev()
-                .fold(0u64, |word, &byte| word << 8 | u64::from(byte))
-        };
-        let (cta, address, what) = (word(0), word(8), word(16));
+        let (words, _) = bytes.as_chunks::<8>();
+        let word = |index: usize| u64::from_le_bytes(words[index]);
+        let (cta, address, what) = (word(0), word(1), word(2));
         let op = Op::from_code((what >> 28) as u8 & 0xf).filter(|&op| op != Op::AtomicOther)?;
         Some(Record {
             cta: [

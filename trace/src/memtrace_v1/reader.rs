@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// A longer kernel name is taken for damage.
+/// Limit of a kernel's name; longer ones count as damage.
 const MAX_NAME_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Item {
     End,
 }
 
-/// Iterates over the items of a file; after an error it ends.
+/// Iterates over the items of a file, up to the first error.
 pub struct Reader<R> {
     input: R,
     path: PathBuf,
@@ -26,7 +26,6 @@ pub struct Reader<R> {
 }
 
 impl Reader<BufReader<File>> {
-    /// Opens a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
@@ -35,7 +34,7 @@ impl Reader<BufReader<File>> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`; `path` is its name in errors.
+    /// Reads from `input`, which errors call `path`.
     pub fn new(input: R, path: impl Into<PathBuf>) -> Result<Self> {
         let mut reader = Reader {
             input,
@@ -127,7 +126,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads until `out` is full or the input ends; returns how much was read.
+    /// Reads until `out` is full or the input ends; returns the number of bytes read.
     fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < out.len() {
@@ -158,20 +157,4 @@ impl<R: BufRead> Iterator for Reader<R> {
         self.ended = !matches!(item, Some(Ok(_)));
         item
     }
-}
-
-/// Reads a whole file into memory: for each launch its kernel's name and its accesses.
-///
-/// # Errors
-/// The file cannot be read or is damaged; the error names the byte.
-pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, Vec<Record>)>> {
-    let mut launches: Vec<(String, Vec<Record>)> = Vec::new();
-    for item in Reader::open(path)? {
-        match (item?, launches.last_mut()) {
-            (Item::Launch(name), _) => launches.push((name, Vec::new())),
-            (Item::Access(record), Some((_, records))) => records.push(record),
-            _ => {}
-        }
-    }
-    Ok(launches)
 }

@@ -1,6 +1,6 @@
-//! Probes that a user defines: what they are, where they went in, and what they found.
+//! User-defined probes: their definition, their sites and their results.
 //!
-//! [`spec`] is the definition, [`sites`] what the instrumenter did with it, [`results`] the folder that a probed run leaves.
+//! [`spec`] is the definition, [`sites`] the instrumenter's record of it, [`results`] the output folder of a probed run.
 
 pub mod results;
 pub mod sites;

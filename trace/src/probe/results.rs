@@ -1,9 +1,9 @@
-//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (a line a launch) and `values.bin`
+//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (one line per launch) and `values.bin`
 //! (little-endian 64-bit words, to which each launch's line points).
 //!
-//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, of which the latter has one
-//! unit; for `per: thread` by slot and field the four numbers of [`UnitStatistics`]), `threads` (the raw fields of every thread, by
-//! slot, field and thread, where asked for, of all slots or of some) and `tables`. Values are those that the handler saw: complements are undone.
+//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with one unit;
+//! for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw fields of every
+//! thread, by slot, field and thread, of all or some slots) and `tables`. Values are as the handler saw them, not complemented.
 
 use super::{DefinedProbe, Per};
 use crate::{ModuleTable, TraceError};
@@ -18,15 +18,15 @@ const LAUNCHES: &str = "launches.jsonl";
 const VALUES: &str = "values.bin";
 const SCHEMA_VERSION: u32 = 1;
 
-/// A field over all threads of a launch.
+/// Statistics of a field over all threads of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitStatistics {
-    /// All threads' values as one.
+    /// All threads' values combined.
     pub combined: u64,
     /// The smallest value of a thread.
     pub smallest: u64,
     pub largest: u64,
-    /// Threads whose value is not the one that the field starts with.
+    /// Number of threads whose value is not the field's start value.
     pub touched: u64,
 }
 
@@ -56,15 +56,15 @@ pub struct LaunchResult {
     pub elapsed_ns: u64,
     pub fields: Part,
     pub threads: Option<Part>,
-    /// The slots that `threads` has, in its order; all where this is missing.
+    /// Slots in `threads`, in its order; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_slots: Option<Vec<u32>>,
-    /// The tables, one behind the other.
+    /// All tables in sequence.
     pub tables: Part,
 }
 
 impl LaunchResult {
-    /// The slots that `threads` has, in its order.
+    /// Returns the slots in `threads`, in its order.
     pub fn kept_slots(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.first_slot..self.first_slot + self.slots;
         let some = self.thread_slots.iter().flatten().copied();
@@ -89,7 +89,7 @@ pub struct ProbeWriter {
 }
 
 impl ProbeWriter {
-    /// Makes the folder; files of an earlier run there are replaced.
+    /// Creates the folder, and replaces files of an earlier run.
     pub fn create(folder: &Path) -> Result<Self, TraceError> {
         std::fs::create_dir_all(folder).map_err(TraceError::io("create", folder))?;
         let file = |name: &str| {
@@ -106,7 +106,7 @@ impl ProbeWriter {
         })
     }
 
-    /// Writes the modules, all that there are by now.
+    /// Writes all modules that are loaded so far.
     pub fn modules(&mut self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         if self.modules == Some(modules.len()) {
             return Ok(());
@@ -121,7 +121,7 @@ impl ProbeWriter {
         std::fs::write(&path, text).map_err(TraceError::io("write", path))
     }
 
-    /// Adds words and says where they lie.
+    /// Adds words and returns their position.
     pub fn values(&mut self, values: impl IntoIterator<Item = u64>) -> Result<Part, TraceError> {
         let first = self.words;
         for value in values {
@@ -136,7 +136,7 @@ impl ProbeWriter {
         })
     }
 
-    /// Adds a launch whose values are written; everything so far can be read afterwards.
+    /// Adds a launch whose values have been written, and flushes both files.
     pub fn launch(&mut self, launch: &LaunchResult) -> Result<(), TraceError> {
         let flushed = self.values.flush();
         flushed.map_err(TraceError::io("write", self.folder.join(VALUES)))?;
@@ -150,54 +150,21 @@ impl ProbeWriter {
     }
 }
 
-/// Numbers of a launch that do not fit its module's probe, or the words that there are.
-#[derive(Debug, thiserror::Error)]
-enum LaunchError {
-    #[error("{slots} slots from {first} on, of {places} places in all")]
-    Slots {
-        slots: u32,
-        first: u32,
-        places: usize,
-    },
-    #[error("slot {0} is none of the launch's")]
-    ForeignSlot(u32),
-    #[error("the launch has no unit")]
-    NoUnit,
-    #[error("`{part}` has {words} words, expected {}", expected.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string()))]
-    Length {
-        part: &'static str,
-        words: u64,
-        expected: Option<u64>,
-    },
-    #[error("`{part}` has {words} words from {first} on, {VALUES} has {there} in all")]
-    Outside {
-        part: &'static str,
-        words: u64,
-        first: u64,
-        there: u64,
-    },
-}
-
-/// Checks the numbers of a launch; `there` are the words that the values' file has.
-fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), LaunchError> {
+/// Finds numbers of a launch that contradict its probe; `there` is the number of words in the values' file.
+fn problem(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Option<String> {
     let (first, slots, places) = (launch.first_slot, launch.slots, probe.sites.len());
     if u64::from(first) + u64::from(slots) > places as u64 {
-        return Err(LaunchError::Slots {
-            slots,
-            first,
-            places,
-        });
+        return Some(format!(
+            "{slots} slots starting at {first}, of {places} in all"
+        ));
     }
     let kept = launch.thread_slots.as_deref();
-    let outside = kept.and_then(|kept| {
-        kept.iter()
-            .find(|slot| !(first..first + slots).contains(slot))
-    });
-    if let Some(&slot) = outside {
-        return Err(LaunchError::ForeignSlot(slot));
+    let mut all = kept.into_iter().flatten();
+    if let Some(slot) = all.find(|slot| !(first..first + slots).contains(slot)) {
+        return Some(format!("slot {slot} does not belong to the launch"));
     }
     if launch.units == 0 {
-        return Err(LaunchError::NoUnit);
+        return Some("the launch has no units".to_owned());
     }
     let spec = &probe.spec;
     let fields = spec.fields.len() as u64;
@@ -224,22 +191,16 @@ fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), 
             continue;
         };
         if Some(words) != expected {
-            return Err(LaunchError::Length {
-                part,
-                words,
-                expected,
-            });
+            let expected = expected.map_or("more than 2^64".to_owned(), |words| words.to_string());
+            return Some(format!("`{part}` has {words} words, expected {expected}"));
         }
         if first.checked_add(words).is_none_or(|end| end > there) {
-            return Err(LaunchError::Outside {
-                part,
-                words,
-                first,
-                there,
-            });
+            return Some(format!(
+                "`{part}` has {words} words starting at {first}, but {VALUES} has only {there}"
+            ));
         }
     }
-    Ok(())
+    None
 }
 
 /// A folder of results, opened for reading.
@@ -251,10 +212,7 @@ pub struct ProbeResults {
 }
 
 impl ProbeResults {
-    /// Opens the folder that a run with a probe left.
-    ///
-    /// # Errors
-    /// A file is missing or damaged.
+    /// Opens the output folder of a probed run. Fails if a file is missing or damaged.
     pub fn open(folder: &Path) -> Result<Self, TraceError> {
         let path = folder.join(MODULES);
         let text = std::fs::read(&path).map_err(|_| TraceError::NotACapture {
@@ -278,30 +236,24 @@ impl ProbeResults {
             launches: Vec::new(),
             values: folder.join(VALUES),
         };
-        let there = results.words_there()?;
+        let metadata = std::fs::metadata(&results.values);
+        let metadata = metadata.map_err(TraceError::unreadable(&results.values))?;
+        let there = metadata.len() / 8;
         let mut offset = 0;
         for line in lines.lines() {
             let line = line.map_err(TraceError::unreadable(&path))?;
             let launch = serde_json::from_str(&line);
             let launch: LaunchResult = launch.map_err(|error| malformed(&path, offset, error))?;
             let probe = results.probe(&launch)?;
-            check(&launch, probe, there)
-                .map_err(|reason| TraceError::damaged(&path, offset, reason.to_string()))?;
+            if let Some(reason) = problem(&launch, probe, there) {
+                return Err(TraceError::damaged(&path, offset, reason));
+            }
             results.launches.push(launch);
             offset += line.len() as u64 + 1;
         }
         Ok(results)
     }
 
-    fn words_there(&self) -> Result<u64, TraceError> {
-        let metadata = std::fs::metadata(&self.values);
-        Ok(metadata
-            .map_err(TraceError::unreadable(&self.values))?
-            .len()
-            / 8)
-    }
-
-    /// The probe in the module of `launch`.
     pub fn probe(&self, launch: &LaunchResult) -> Result<&DefinedProbe, TraceError> {
         let module = self.modules.iter().find(|m| m.module == launch.module);
         let probe = module.and_then(|module| module.defined.as_ref());
@@ -311,28 +263,18 @@ impl ProbeResults {
         })
     }
 
-    /// The words of a part.
     pub fn words(&self, part: Part) -> Result<Vec<u64>, TraceError> {
-        let there = self.words_there()?;
-        let end = part.first.checked_add(part.words);
-        if end.is_none_or(|end| end > there) {
-            let reason = format!("expected {} words, the file has {there} in all", part.words);
-            let offset = part.first.saturating_mul(8);
-            return Err(TraceError::damaged(&self.values, offset, reason));
-        }
         let unreadable = || TraceError::unreadable(&self.values);
         let mut file = File::open(&self.values).map_err(unreadable())?;
         let mut bytes = vec![0u8; part.words as usize * 8];
         file.seek(SeekFrom::Start(part.first * 8))
             .and_then(|_| file.read_exact(&mut bytes))
             .map_err(unreadable())?;
-        Ok(bytes
-            .chunks_exact(8)
-            .map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])))
-            .collect())
+        let (words, _) = bytes.as_chunks::<8>();
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
-    /// For `per: thread`: each slot's fields over all threads, by slot and field.
+    /// Reads the statistics of each slot's fields over all threads, by slot and field, for `per: thread`.
     pub fn statistics(&self, launch: &LaunchResult) -> Result<Vec<UnitStatistics>, TraceError> {
         let words = self.words(launch.fields)?;
         Ok(words
@@ -346,7 +288,7 @@ impl ProbeResults {
             .collect())
     }
 
-    /// For `per: thread`: the fields of every thread at `slot`, by field and thread. `None` where they were not kept.
+    /// Reads the fields of every thread at `slot`, by field and thread, for `per: thread`; `None` if they were not kept.
     pub fn threads(
         &self,
         launch: &LaunchResult,
@@ -364,7 +306,7 @@ impl ProbeResults {
         self.words(part).map(Some)
     }
 
-    /// Each slot's fields over the whole launch, by slot and field, whatever they are kept per.
+    /// Returns each slot's fields over the whole launch, by slot and field, for any `per`.
     pub fn totals(&self, launch: &LaunchResult) -> Result<Vec<u64>, TraceError> {
         let spec = &self.probe(launch)?.spec;
         if spec.per == Per::Thread {

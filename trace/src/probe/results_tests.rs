@@ -1,9 +1,9 @@
-//! Results of probes, read back and refused.
+//! Tests of reading the results of probes.
 
 use super::*;
 use crate::probe::{At, Combine, Field, FieldsIn, PointSite, ProbeSpec, Word};
 
-/// Two places with two fields each, kept for each CTA, and a table of one word.
+/// Returns a module with two sites with two fields each, kept per CTA, and a table of one word.
 fn module() -> ModuleTable {
     let field = |name: &str| Field {
         name: name.into(),
@@ -57,7 +57,7 @@ fn module() -> ModuleTable {
     }
 }
 
-/// Three CTAs that came to the second place: their words, then the table.
+/// Returns a launch of three CTAs that reached the second site.
 fn launch() -> LaunchResult {
     LaunchResult {
         stream: 0,
@@ -102,16 +102,19 @@ fn parts_are_read_back_and_a_foreign_folder_is_refused() {
     assert!(read.words(Part { first, words }).is_err());
 }
 
-/// Found by fuzzing: numbers of a launch that do not fit each other, which readers divided by and counted with.
+/// Found by fuzzing: inconsistent numbers of a launch, which readers used unchecked.
 #[test]
-fn a_launch_that_does_not_fit_its_probe_is_refused() {
+fn inconsistent_launch_is_refused() {
     type Change = fn(&mut LaunchResult);
     let changes: [(Change, &str); 9] = [
         (|launch| launch.module = 1, "module 1 has no probe"),
-        (|launch| launch.slots = 2, "2 slots from 1 on, of 2 places"),
+        (
+            |launch| launch.slots = 2,
+            "2 slots starting at 1, of 2 in all",
+        ),
         (
             |launch| launch.first_slot = u32::MAX,
-            "1 slots from 4294967295 on",
+            "1 slots starting at 4294967295",
         ),
         (
             |launch| launch.slots = 0,
@@ -121,11 +124,11 @@ fn a_launch_that_does_not_fit_its_probe_is_refused() {
         (|launch| launch.units = 1 << 63, "expected more than 2^64"),
         (
             |launch| launch.fields.first = u64::MAX,
-            "values.bin has 8 in all",
+            "but values.bin has only 8",
         ),
         (
             |launch| launch.thread_slots = Some(vec![0]),
-            "slot 0 is none of the launch's",
+            "slot 0 does not belong to the launch",
         ),
         (
             |launch| launch.threads = Some(Part::default()),

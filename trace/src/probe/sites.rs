@@ -1,4 +1,4 @@
-//! Where a probe was inserted: the table that the instrumenter embeds in a module.
+//! Sites of a probe: the table that the instrumenter embeds in a module.
 
 use super::{At, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinedProbe {
     pub spec: ProbeSpec,
-    /// Every place, by its slot.
+    /// Every site, by its slot.
     pub sites: Vec<PointSite>,
     /// The slots that each kernel can reach, by mangled name.
     pub kernels: BTreeMap<String, KernelSlots>,
@@ -25,10 +25,10 @@ pub struct KernelSlots {
     pub native: bool,
 }
 
-/// One place at which a handler is called. Its slot, the position in [`DefinedProbe::sites`], is the lower half of its site's number.
+/// A site at which a handler is called. Its slot, the index in [`DefinedProbe::sites`], is the lower half of the site's number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointSite {
-    /// Which point of the definition.
+    /// Index of the point in the definition.
     pub point: u32,
     pub at: At,
     /// Mangled name of the function.
@@ -42,22 +42,16 @@ pub struct PointSite {
     pub what: String,
     /// Number of the basic block in its function, from 0.
     pub block: u32,
-    /// For an access: its operation, numbered as in the capture. For an instruction matched by class: LLVM's opcode.
-    /// Otherwise 0.
+    /// For an access, its operation, numbered as in the capture. For an instruction matched by class, LLVM's opcode. Otherwise 0.
     pub operation: u32,
     /// Size of an access in bytes (0 if it varies), or of a value or result in bits; for a block, its number of
     /// instructions.
     pub width: u32,
-    /// For a block: the blocks that may follow, by number. For a branch: its two targets.
+    /// For a block, the numbers of its possible successors. For a branch, its two targets.
     pub successors: Vec<u32>,
-    /// For a block: the lowest and highest source lines in it that belong to the function's own file.
+    /// For a block, its lowest and highest source lines in the function's own file.
     pub lines: Option<(u32, u32)>,
-    /// CPU backend: number of places following this one that are logged with it in a single entry.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// CPU backend: number of following sites that are logged in the same entry.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub followers: u32,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }

@@ -1,20 +1,20 @@
-//! The definition of a probe: where it goes in, what its handler gets, and what is collected.
+//! The definition of a probe: its points, the arguments of its handlers, and the data that it collects.
 
 use crate::Pattern;
 use serde::{Deserialize, Serialize};
 
-/// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes take it as it is.
+/// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes rely on that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeSpec {
     pub name: String,
     /// Title of the measured quantity.
     pub title: String,
     pub kernels: Vec<Pattern>,
-    /// For what each set of fields is kept.
+    /// Unit that has its own set of fields.
     pub per: Per,
     /// Numbers that a handler collects at each site.
     pub fields: Vec<Field>,
-    /// Where the fields of handlers are that run once for a warp.
+    /// Storage of the fields of handlers that run once per warp.
     pub fields_in: FieldsIn,
     /// Arrays that all sites of a launch share.
     pub tables: Vec<TableSpec>,
@@ -32,29 +32,28 @@ pub enum Per {
     Launch,
 }
 
-/// Where the fields of a place are while a kernel runs.
+/// Storage of a site's fields while a kernel runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldsIn {
-    /// In registers (or on the stack) until the function that holds the place returns.
+    /// In registers (or on the stack) until the function with the site returns.
     #[default]
     Registers,
-    /// In memory: each call of a handler begins with fresh fields, which are combined into memory behind it.
+    /// In memory: each call of a handler starts with fresh fields, which are then combined into memory.
     Memory,
 }
 
 /// A number that a handler changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its name in the handler's `Fields` and in tables.
+    /// Name in the handler's `Fields` and in tables.
     pub name: String,
     pub word: Word,
-    /// How the values of several threads become one.
+    /// Operation that combines the values of multiple threads.
     pub combine: Combine,
 }
 
 impl Field {
-    /// The value that it starts with.
     pub fn start(&self) -> u64 {
         match (self.combine.is_complemented(), self.word) {
             (false, _) => 0,
@@ -63,12 +62,12 @@ impl Field {
         }
     }
 
-    /// Two values of the field as one.
+    /// Combines two values of the field.
     pub fn join(&self, left: u64, right: u64) -> u64 {
         self.shown(self.combine.stored(self.shown(left), self.shown(right)))
     }
 
-    /// Conversion between stored words and the handler's values.
+    /// Converts a stored word to the handler's value, or back.
     pub fn shown(&self, stored: u64) -> u64 {
         stored ^ self.start()
     }
@@ -83,30 +82,30 @@ pub enum Word {
     U64,
 }
 
-/// How values are combined, and with it the value that a field starts with.
+/// Operation that combines values, which also determines a field's start value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combine {
-    /// Their sum, from 0.
+    /// Sum, starting from 0.
     #[default]
     Sum,
-    /// The smallest, from the largest number.
+    /// Minimum, starting from the largest number.
     Min,
-    /// The largest, from 0.
+    /// Maximum, starting from 0.
     Max,
-    /// Bits that are set in all, from all ones.
+    /// Bits set in all values, starting from all ones.
     And,
-    /// Bits that are set in any, from 0.
+    /// Bits set in any value, starting from 0.
     Or,
 }
 
 impl Combine {
-    /// Whether memory holds the complement, so that zeroes mean "nothing yet" for every field.
+    /// Returns whether memory holds the complement, so that every field starts as zero.
     pub fn is_complemented(self) -> bool {
         matches!(self, Combine::Min | Combine::And)
     }
 
-    /// Two values of one field, as memory holds them (complements of `Min` and `And`), as one.
+    /// Combines two stored values of a field (complements for `Min` and `And`).
     pub fn stored(self, left: u64, right: u64) -> u64 {
         match self {
             Combine::Sum => left.wrapping_add(right),
@@ -123,16 +122,16 @@ pub struct TableSpec {
     pub words: u64,
 }
 
-/// One place at which a handler is called.
+/// A set of sites at which a handler is called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     pub at: Vec<At>,
     pub when: When,
-    /// For every thread, or for the threads of a warp that are there together.
+    /// Whether the handler runs for every thread, or once for the active threads of a warp.
     pub once_per: OncePer,
     pub call: String,
     pub pass: Vec<Pass>,
-    /// Whether what the handler returns takes the value's place.
+    /// Whether the handler's result replaces the value.
     pub replaces: bool,
 }
 
@@ -149,13 +148,13 @@ pub enum At {
     Load,
     Store,
     Atomic,
-    /// Each instruction whose result is an integer, a pointer or a floating-point number of 2 to 64 bits, phis left out.
+    /// Each instruction other than phis whose result is an integer, a pointer or a floating-point number of 2 to 64 bits.
     Value,
-    /// Results of one bit: comparisons above all.
+    /// Each instruction with a result of one bit, mainly comparisons.
     Predicate,
     Barrier,
     Call,
-    /// Arithmetic, logic and comparisons of integers, and address calculations. From here on there are classes only.
+    /// Arithmetic, logic and comparisons of integers, and address calculations. This and all following points are classes.
     Integer,
     /// Arithmetic and comparisons of floating-point numbers.
     Float,
@@ -170,17 +169,17 @@ pub enum At {
 }
 
 impl At {
-    /// Whether it is an access to global memory.
+    /// Returns whether it is an access to global memory.
     pub fn is_memory(self) -> bool {
         matches!(self, At::Load | At::Store | At::Atomic)
     }
 
-    /// Whether it is a class of instructions of which only the operation is told.
+    /// Returns whether it is a class of instructions, whose handlers get only the operation.
     pub fn is_class(self) -> bool {
         self >= At::Integer
     }
 
-    /// Whether an instruction there has a result that a handler may see.
+    /// Returns whether handlers can get the instruction's result.
     pub fn has_value(self) -> bool {
         matches!(self, At::Value | At::Predicate)
     }
@@ -217,25 +216,25 @@ pub enum Pass {
     Launch,
     /// `unsigned long long`: the address.
     Address,
-    /// `unsigned`: bytes of an access, bits of a value or of an instruction's result.
+    /// `unsigned`: bytes of an access, or bits of a value or an instruction's result.
     Width,
-    /// `unsigned`: what an access does, by the numbers of the capture; of other instructions LLVM's number of the operation.
+    /// `unsigned`: an access's operation, numbered as in the capture; for other instructions, LLVM's opcode.
     Operation,
-    /// `unsigned long long`: the value, with zeroes above its width.
+    /// `unsigned long long`: the value, zero-extended.
     Value,
     /// `bool`: whether the branch goes to its first target.
     Taken,
-    /// `unsigned`: the lanes that are here together.
+    /// `unsigned`: mask of the active lanes.
     ActiveMask,
-    /// `unsigned`: those of them that take the branch.
+    /// `unsigned`: mask of the active lanes that take the branch.
     TakenMask,
-    /// `unsigned`: how many 32-byte lines the lanes' addresses lie in.
+    /// `unsigned`: number of 32-byte lines that the lanes' addresses touch.
     UniqueLines,
     /// `unsigned long long`: bits that are set in the values of all lanes.
     AndBits,
     /// `unsigned long long`: bits that are set in the value of any lane.
     OrBits,
-    /// `const unsigned long long *`: the parameters, in their order.
+    /// `const unsigned long long *`: the parameters, in order.
     Parameters,
     /// `unsigned long long *`: the table of that name.
     Table(String),
@@ -258,7 +257,7 @@ impl Pass {
         known.map_or_else(String::new, |(word, _)| (*word).to_owned())
     }
 
-    /// Every argument but tables, by its word.
+    /// Every argument except tables, by its word.
     pub const WORDS: [(&'static str, Pass); 15] = [
         ("fields", Pass::Fields),
         ("site", Pass::Site),
@@ -279,18 +278,18 @@ impl Pass {
 }
 
 impl ProbeSpec {
-    /// Whether the CPU backend must log events, to find the threads of a warp that were at a place together.
+    /// Returns whether the CPU backend must log events, to find the threads of a warp that were active together.
     pub fn groups_lanes(&self) -> bool {
         (self.points.iter()).any(|point| point.once_per == OncePer::Warp)
     }
 
-    /// Whether the kernel with this mangled name, and this readable name without parameters, carries the probe.
+    /// Returns whether the probe applies to the kernel with this mangled name and this readable name without parameters.
     pub fn takes_kernel(&self, mangled: &str, readable: &str) -> bool {
         let mut patterns = self.kernels.iter();
         self.kernels.is_empty() || patterns.any(|it| it.matches_function(mangled, readable))
     }
 
-    /// Bytes of a handler's `Fields`, with C's padding.
+    /// Returns the size of a handler's `Fields` in bytes, with C's padding.
     pub fn fields_bytes(&self) -> u64 {
         let mut bytes = 0u64;
         let mut alignment = 1;
@@ -305,7 +304,6 @@ impl ProbeSpec {
         bytes.next_multiple_of(alignment)
     }
 
-    /// 64-bit words of all tables together.
     pub fn table_words(&self) -> u64 {
         self.tables.iter().map(|table| table.words).sum()
     }

@@ -1,13 +1,13 @@
-//! The accesses of one warp at one site at one time.
+//! Accesses of one warp at one site at one time.
 
 use crate::SiteId;
 
 pub const WARP_LANES: usize = 32;
 
-/// The accesses that one warp makes at a site together.
+/// The simultaneous accesses of one warp at a site.
 ///
 /// `addresses` holds the active lanes' addresses without gaps: entry *i* belongs to the *i*-th set bit of `mask`,
-/// counted from bit 0. Entries from `mask.count_ones()` on mean nothing.
+/// counted from bit 0. Entries from index `mask.count_ones()` on are unused.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessGroup {
     pub site: SiteId,
@@ -24,7 +24,7 @@ pub struct AccessGroup {
 }
 
 impl AccessGroup {
-    /// A group without active lanes, to be filled in.
+    /// A group without active lanes.
     pub const EMPTY: AccessGroup = AccessGroup {
         site: SiteId(0),
         cta: 0,
@@ -35,7 +35,7 @@ impl AccessGroup {
         addresses: [0; WARP_LANES],
     };
 
-    /// Number of active lanes: thread accesses in this group.
+    /// Returns the number of active lanes, which is the number of thread accesses.
     pub const fn lanes(&self) -> usize {
         self.mask.count_ones() as usize
     }
@@ -44,7 +44,7 @@ impl AccessGroup {
         &self.addresses[..self.lanes()]
     }
 
-    /// Thread number within the CTA and address of every active lane, in lane order.
+    /// Returns the thread number within the CTA and the address of every active lane, in lane order.
     pub fn threads(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let mut rest = self.mask;
         let first_thread = self.warp.wrapping_mul(WARP_LANES as u32);
@@ -57,23 +57,10 @@ impl AccessGroup {
 }
 
 impl PartialEq for AccessGroup {
-    /// Unused entries of `addresses` do not count.
+    /// Ignores unused entries of `addresses`.
     fn eq(&self, other: &Self) -> bool {
-        (
-            self.site,
-            self.cta,
-            self.warp,
-            self.sm,
-            self.mask,
-            self.width_bytes,
-        ) == (
-            other.site,
-            other.cta,
-            other.warp,
-            other.sm,
-            other.mask,
-            other.width_bytes,
-        ) && self.active_addresses() == other.active_addresses()
+        let numbers = |it: &Self| (it.site, it.cta, it.warp, it.sm, it.mask, it.width_bytes);
+        numbers(self) == numbers(other) && self.active_addresses() == other.active_addresses()
     }
 }
 

@@ -1,15 +1,14 @@
-//! From addresses, which differ from run to run, to allocations and offsets, which do not.
+//! Maps addresses, which differ between runs, to allocations and offsets, which do not.
 
 use crate::{AllocationId, AllocationKind, SourcePlace};
 
-/// Symbol under which the heap of device-side `malloc` is recorded. Offsets in it differ from run to run, so digests
-/// leave them out.
+/// Symbol of the heap of device-side `malloc`. Offsets in it differ between runs, so digests ignore them.
 pub const DEVICE_HEAP: &str = "device malloc heap";
 
-/// A GPU maps device memory in pages of this size: behind an allocation there is memory up to the end of its last page.
+/// Size of the pages in which a GPU maps device memory: past an allocation, memory is mapped up to the end of its last page.
 pub const DEVICE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Name of an allocation that is the same in every run and on every backend.
+/// Identity of an allocation that is the same in every run and on every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AllocationKey {
     /// Ordinal among the allocations of the program that are not symbols, from 0.
@@ -27,7 +26,7 @@ impl std::fmt::Display for AllocationKey {
     }
 }
 
-/// A range of memory while it lives.
+/// A range of memory from allocation to free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
     pub id: AllocationId,
@@ -35,11 +34,11 @@ pub struct Allocation {
     pub address: u64,
     pub bytes: u64,
     pub kind: AllocationKind,
-    /// The host's call that made it, where it is known.
+    /// The host's call that allocated it, if known.
     pub place: Option<SourcePlace>,
     /// Number of the device that was current.
     pub device: u32,
-    /// When it came to life, as position among the host's numbered events.
+    /// Sequence number of the allocation among the host's events.
     pub sequence: u64,
     pub freed: Option<u64>,
 }
@@ -55,7 +54,7 @@ impl Allocation {
         self.address.saturating_add(self.bytes)
     }
 
-    /// Whether `address` is behind the allocation, in memory that a GPU maps nevertheless.
+    /// Returns whether `address` is past the end of the allocation, in its last page.
     fn has_behind(&self, address: u64) -> bool {
         let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
         self.kind == AllocationKind::Device
@@ -65,7 +64,7 @@ impl Allocation {
     }
 }
 
-/// The allocations alive at one point of the program, by address.
+/// The live allocations at one point of the program, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationMap<'a> {
     /// Ascending by address, disjoint.
@@ -78,15 +77,18 @@ impl<'a> AllocationMap<'a> {
     }
 
     pub fn find(&self, address: u64) -> Option<&'a Allocation> {
-        let after = (self.live).partition_point(|allocation| allocation.address <= address);
-        let last = self.live[..after].last()?;
-        last.offset_of(address).map(|_| *last)
+        (self.last_before(address)).filter(|last| last.offset_of(address).is_some())
     }
 
-    /// Whether `address` is in the last page of a device allocation, behind its end, where a GPU allows an access.
-    pub fn is_behind(&self, address: u64) -> bool {
+    /// Returns the last allocation that starts at or before `address`.
+    fn last_before(&self, address: u64) -> Option<&'a Allocation> {
         let after = (self.live).partition_point(|allocation| allocation.address <= address);
-        (self.live[..after].last()).is_some_and(|last| last.has_behind(address))
+        self.live[..after].last().copied()
+    }
+
+    /// Returns whether `address` is past the end of a device allocation, but in its last page, where a GPU allows accesses.
+    pub fn is_behind(&self, address: u64) -> bool {
+        (self.last_before(address)).is_some_and(|last| last.has_behind(address))
     }
 
     pub fn resolve(&self, address: u64) -> Option<(&'a AllocationKey, u64)> {
@@ -94,7 +96,7 @@ impl<'a> AllocationMap<'a> {
         Some((&allocation.key, address - allocation.address))
     }
 
-    /// A resolver that remembers its last hit: faster when neighbouring accesses are to the same allocation.
+    /// Returns a resolver that remembers its last hit, which is faster if consecutive accesses are to the same allocation.
     pub fn resolver(&self) -> Resolver<'_> {
         Resolver {
             map: self,
@@ -102,7 +104,7 @@ impl<'a> AllocationMap<'a> {
         }
     }
 
-    /// Adds an allocation. Allocations that it overlaps were freed unseen.
+    /// Adds an allocation, and removes those it overlaps, which must have been freed unnoticed.
     pub(crate) fn insert(&mut self, new: &'a Allocation) {
         if new.bytes > 0 {
             let from = self.live.partition_point(|old| old.end() <= new.address);
@@ -121,7 +123,7 @@ impl<'a> AllocationMap<'a> {
     }
 }
 
-/// Looks addresses up in an [`AllocationMap`] and tries the last hit first.
+/// Looks up addresses in an [`AllocationMap`], trying the last hit first.
 pub struct Resolver<'a> {
     map: &'a AllocationMap<'a>,
     last: Option<&'a Allocation>,
@@ -140,7 +142,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Allocation and offset of `address`; `None` when it belongs to none.
+    /// Returns the allocation and offset of `address`; `None` if it is in no allocation.
     #[inline]
     pub fn resolve(&mut self, address: u64) -> Option<(&'a AllocationKey, u64)> {
         let allocation = self.find(address)?;

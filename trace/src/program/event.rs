@@ -1,11 +1,11 @@
-//! Events of the host side of a traced program, in order.
+//! Events of the host side of a traced program.
 
 use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Position among all of the program's numbered events (launches, allocations, frees, copies, memsets).
+    /// Position among the program's numbered events (launches, allocations, frees, copies, memsets).
     pub sequence: u64,
     pub stream: StreamId,
     /// Superstep: number within the stream, from 0.
@@ -15,21 +15,16 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y and z.
     pub block: [u32; 3],
-    /// Shared memory of a CTA asked for at launch.
+    /// Shared memory of a CTA that the launch requests.
     pub dynamic_shared_bytes: u64,
     /// Shared memory of a CTA that the kernel declares.
     pub static_shared_bytes: u64,
-    /// `sequence` of the launch whose kernel made this one; `None`: the host did.
+    /// `sequence` of the launch whose kernel made this one; `None` if the host did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// Number of the device that it ran on, among those of the program.
-    #[serde(default, skip_serializing_if = "is_first")]
+    /// Number of the device that it ran on.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: u32,
-}
-
-/// The first device, the usual one, is not written down.
-fn is_first(device: &u32) -> bool {
-    *device == 0
 }
 
 impl Launch {
@@ -41,7 +36,7 @@ impl Launch {
         self.block.iter().map(|&n| u64::from(n)).product()
     }
 
-    /// Coordinates x, y, z of the CTA with linear number `cta`.
+    /// Returns the coordinates x, y and z of the CTA with linear number `cta`.
     pub fn cta_coordinates(&self, cta: u32) -> [u32; 3] {
         let (x, y) = (self.grid[0].max(1), self.grid[1].max(1));
         [cta % x, cta / x % y, cta / x / y]
@@ -52,7 +47,7 @@ impl Launch {
 #[serde(rename_all = "snake_case")]
 pub enum LaunchOutcome {
     Completed,
-    /// It stopped; the text says why.
+    /// The launch failed, for the given reason.
     Failed(String),
 }
 
@@ -77,11 +72,11 @@ pub enum AllocationKind {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourcePlace {
-    /// File, as the compiler's debug information names it.
+    /// File name in the compiler's debug information.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
-    /// Column, from 1; 0 where it is not known.
+    /// Column, from 1; 0 when unknown.
     pub column: u32,
 }
 
@@ -101,12 +96,12 @@ pub enum CopyDirection {
     DeviceToDevice,
 }
 
-/// How and when a launch ended; all of its accesses are written.
+/// End of a launch, after all of its accesses have been written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchEnd {
     pub stream: StreamId,
     pub launch: LaunchId,
-    /// Accesses recorded, each lane counted.
+    /// Accesses recorded, counting each lane.
     pub thread_accesses: u64,
     pub elapsed_ns: u64,
     pub outcome: LaunchOutcome,
@@ -132,18 +127,18 @@ pub struct HostMemset {
     pub stream: StreamId,
 }
 
-/// Code ran on the device that Superstep did not build. What it read and wrote is not known.
+/// Launch of device code that Superstep did not build. The memory that it read and wrote is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaqueLaunch {
     pub sequence: u64,
     pub stream: StreamId,
-    /// Mangled name of the kernel; `None` where the driver does not tell, or where it was no single kernel.
+    /// Mangled name of the kernel; `None` if unknown, or if it was not a single kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// CTAs in x, y and z, and threads of a CTA; `None` where it was no single kernel.
+    /// Size of the launch; `None` if it was not a single kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometry: Option<OpaqueGeometry>,
-    /// The call that made it, where it is known what that reads and writes.
+    /// The call that made it, if its reads and writes are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<KnownCall>,
 }
@@ -153,7 +148,7 @@ pub struct OpaqueLaunch {
 pub struct KnownCall {
     pub function: String,
     pub reads: Vec<Block>,
-    /// Nothing else is written; and perhaps not all of this.
+    /// Memory that the call may write; it writes no other.
     pub writes: Vec<Block>,
 }
 
@@ -163,14 +158,14 @@ pub struct Block {
     pub address: u64,
     pub bytes: u64,
     pub rows: u64,
-    /// From the start of a row to that of the next.
+    /// Distance between the starts of two rows.
     pub row_pitch: u64,
     pub planes: u64,
     pub plane_pitch: u64,
 }
 
 impl Block {
-    /// First byte and size of each row; rows that touch are one.
+    /// Returns the address and size of each row; adjacent rows are merged.
     pub fn ranges(self) -> impl Iterator<Item = (u64, u64)> {
         let (mut bytes, mut rows, mut planes) = (self.bytes, self.rows, self.planes);
         if rows > 0 && self.row_pitch == bytes {
@@ -189,7 +184,7 @@ impl Block {
 }
 
 impl OpaqueLaunch {
-    /// Name of launches whose kernel has none.
+    /// Name of launches without a kernel's name.
     pub const UNNAMED: &str = "unnamed GPU code";
 
     pub fn name(&self) -> &str {
@@ -212,7 +207,7 @@ pub struct OpaqueEnd {
     pub elapsed_ns: u64,
 }
 
-/// Something that the program did to memory and that the capture does not hold.
+/// A memory operation of the program that the capture lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gap {
@@ -224,7 +219,7 @@ pub enum Gap {
     SharedMemory,
     /// Launches of a kernel without instrumentation; the event is written once for each kernel.
     UntracedKernel {
-        /// Mangled name; `None` where the runtime did not know the kernel's handle.
+        /// Mangled name; `None` if the kernel's handle was unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kernel: Option<String>,
     },
@@ -258,7 +253,7 @@ pub struct Transport {
     pub bytes: u64,
     pub pieces: u64,
     pub groups: u64,
-    /// Each lane counted.
+    /// Accesses, counting each lane.
     pub accesses: u64,
 }
 
@@ -277,14 +272,14 @@ impl std::fmt::Display for Transport {
     }
 }
 
-/// An event of the host side, as it is stored. [`crate::Capture::replay`] gives them in host order.
+/// A stored event of the host side. [`crate::Capture::replay`] returns events in host order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// A kernel is about to run; written before its first access.
     Launch(Launch),
     LaunchEnd(LaunchEnd),
-    /// Of the launch just announced only a part is recorded, as the run was asked to; follows its [`Event::Launch`].
+    /// Only the selected part of the launch is recorded; follows its [`Event::Launch`].
     Selected {
         stream: StreamId,
         launch: LaunchId,
@@ -296,11 +291,11 @@ pub enum Event {
         address: u64,
         bytes: u64,
         kind: AllocationKind,
-        /// The host's call that made it, where it is known.
+        /// The host's call that allocated it, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<SourcePlace>,
-        /// Number of the device that was current; memory of the kind `Managed` may lie elsewhere.
-        #[serde(default, skip_serializing_if = "is_first")]
+        /// Number of the device that was current; memory of the kind `Managed` may be elsewhere.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         device: u32,
     },
     Free {
@@ -313,14 +308,14 @@ pub enum Event {
     OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
-    /// Sums of a launch, aggregated while it ran; its accesses are not recorded.
+    /// Sums of a launch, added up while it ran; its accesses are not recorded.
     Sums(LaunchSums),
-    /// Anything worth reading, in words; no program decides anything by it.
+    /// A message for people; no program depends on its text.
     Note(String),
 }
 
 impl Event {
-    /// Position among the numbered events, for those that have one.
+    /// Returns the position among the numbered events, if it has one.
     pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
             Event::Launch(Launch { sequence, .. })
@@ -340,10 +335,10 @@ impl Event {
     }
 }
 
-/// An event and when it was written.
+/// An event and the time at which it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedEvent<E> {
-    /// Nanoseconds since the program's start; `None` where the writer had no clock.
+    /// Nanoseconds since the program's start; `None` if the writer had no clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ns: Option<u64>,
     #[serde(flatten)]

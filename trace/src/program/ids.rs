@@ -1,4 +1,4 @@
-//! Numbers that name things; newtypes, so that none is taken for another.
+//! Numeric identifiers as newtypes.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ macro_rules! id {
 }
 
 id! {
-    /// Number of a launch within its stream, from 0, all kernels counted together: the superstep.
+    /// Superstep: number of a launch of any kernel within its stream, from 0.
     LaunchId
 }
 id! {
@@ -30,7 +30,7 @@ id! {
     SiteId
 }
 id! {
-    /// Ordinal of an allocation or symbol within the program, from 0, in order of appearance; never used twice.
+    /// Ordinal of an allocation or symbol within the program, from 0, in order of appearance; never reused.
     AllocationId
 }
 
@@ -39,12 +39,12 @@ impl SiteId {
         Self((module as u32) << 16 | local as u32)
     }
 
-    /// Index of the module (translation unit).
+    /// Returns the index of the module (translation unit).
     pub const fn module(self) -> u32 {
         self.0 >> 16
     }
 
-    /// Index of the site within its module.
+    /// Returns the index of the site within its module.
     pub const fn local(self) -> u32 {
         self.0 & 0xffff
     }

@@ -1,10 +1,10 @@
-//! Matrix operations of a warp (tensor cores): read from the program by the instrumenter, done by the CPU runtime.
+//! Matrix operations of a warp (tensor cores), which the instrumenter finds and the CPU runtime executes.
 
 use crate::named::named;
 use crate::program::access::WARP_LANES;
 
 named! {
-    /// Type of a matrix's numbers.
+    /// Element type of a matrix.
     pub enum Element("type of a matrix") {
         F16 => "f16",
         Bf16 => "bf16",
@@ -33,10 +33,10 @@ impl Element {
     }
 }
 
-/// 32-bit registers in which a lane hands its part of matrices to the CPU runtime, and gets its part of the result, from the first on.
+/// Number of 32-bit registers in which a lane passes its part of matrices to the CPU runtime. The result is in the first ones.
 pub const REGISTERS: usize = 48;
 
-/// Of D = A · B + C; C and D are alike.
+/// Operand of D = A · B + C; C also stands for D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     A,
@@ -45,13 +45,12 @@ pub enum Part {
 }
 
 impl Part {
-    /// The first of a lane's registers for a factor or summand of a product.
     pub const fn first_register(self) -> usize {
         16 * self as usize
     }
 }
 
-/// A has m rows and k columns, B k and n, C m and n. All are powers of two.
+/// Size of an operation: A has m rows and k columns, B k and n, C m and n. All are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub m: u32,
@@ -60,7 +59,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape that `m16n8k16` names.
+    /// Parses a shape such as `m16n8k16`.
     pub fn of(word: &str) -> Option<Self> {
         let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;
@@ -72,7 +71,6 @@ impl Shape {
         ([8, 16, 32].contains(&m) && [8, 16, 32].contains(&n)).then_some(Shape { m, n, k })
     }
 
-    /// Rows and columns of a part.
     pub fn extent(self, part: Part) -> (u32, u32) {
         match part {
             Part::A => (self.m, self.k),
@@ -81,14 +79,14 @@ impl Shape {
         }
     }
 
-    /// 32-bit registers of each lane that a part takes.
+    /// Returns the number of 32-bit registers of each lane for a part.
     pub fn registers(self, part: Part, element: Element) -> u32 {
         let (rows, columns) = self.extent(part);
         rows * columns * element.bits() / (32 * WARP_LANES as u32)
     }
 }
 
-/// A matrix in memory, in lines with a stride: its rows, or its columns. The lanes of the warp give the same address.
+/// A matrix in memory, stored by lines (rows or columns) with a stride. All lanes of the warp pass the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub shape: Shape,
@@ -99,7 +97,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Elements of a line.
+    /// Returns the number of elements in a line.
     pub fn line(self) -> u32 {
         let (rows, columns) = self.shape.extent(self.part);
         if self.by_columns { rows } else { columns }
@@ -109,7 +107,7 @@ impl Tile {
         self.line() * self.element.bits() / 8
     }
 
-    /// Bytes of the piece that each lane is said to access: the pieces follow each other through all lines.
+    /// Returns the bytes that are attributed to each lane: consecutive pieces of the lines.
     pub fn piece_bytes(self) -> u32 {
         4 * self.shape.registers(self.part, self.element)
     }
@@ -122,13 +120,13 @@ pub struct Product {
     pub b: Element,
     pub c: Element,
     pub d: Element,
-    /// Of single bits: exclusive or, not and.
+    /// For single bits: exclusive or instead of and.
     pub is_xor: bool,
-    /// Sums that do not fit become the nearest number that does.
+    /// Whether sums are saturated.
     pub saturates: bool,
 }
 
-/// Matrices of 8 rows of 16 bytes in shared memory, whose rows' addresses the lanes give.
+/// Matrices of 8 rows of 16 bytes in shared memory. The lanes pass the addresses of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// 1, 2 or 4.
@@ -146,7 +144,7 @@ pub enum MatrixOperation {
 }
 
 impl MatrixOperation {
-    /// As a number, which the instrumented program hands to the CPU runtime.
+    /// Encodes the operation as a number, which the instrumented program passes to the CPU runtime.
     pub fn code(self) -> u64 {
         let logs = |s: Shape| [s.m, s.n, s.k].map(|extent| extent.trailing_zeros() as u8);
         let tile = |kind, tile: Tile| {
@@ -173,7 +171,7 @@ impl MatrixOperation {
         })
     }
 
-    /// The operation of a number that [`code`](Self::code) gave.
+    /// Decodes a number from [`code`](Self::code).
     pub fn from_code(code: u64) -> Option<Self> {
         let [kind, first, second, third, rest @ ..] = code.to_le_bytes();
         let element = |number: u8| Element::ALL.get(usize::from(number)).copied();

@@ -1,4 +1,4 @@
-//! What a traced program consists of and did: sites, allocations, launches, accesses.
+//! A traced program: its sites, allocations, launches and accesses.
 
 pub(crate) mod access;
 pub(crate) mod allocations;

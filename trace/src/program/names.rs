@@ -1,9 +1,9 @@
 //! Readable names of functions and variables.
 
-/// A function's or variable's name as its author wrote it, without parameters.
+/// Returns the name of a function or variable as in the source, without parameters.
 pub fn display_name(mangled: &str) -> String {
     let (name, copy) = without_suffixes(mangled);
-    // Plain C names are no manglings, though some (`f`, `s`) read as codes of types.
+    // Plain C names are not mangled, though some (`f`, `s`) look like codes of types.
     let demangled = name.starts_with("_Z").then(|| {
         let options = cpp_demangle::DemangleOptions::new()
             .no_params()
@@ -18,8 +18,8 @@ pub fn display_name(mangled: &str) -> String {
     written + copy
 }
 
-/// Removes suffixes by which compiler and linker distinguish static names of several units; splits off the suffix of a
-/// copy (`.copy_1`).
+/// Removes the suffixes with which compiler and linker distinguish static names of different units, and splits off the
+/// suffix of a copy (`.copy_1`).
 fn without_suffixes(mangled: &str) -> (&str, &str) {
     let (name, copy) = match mangled.rfind(".copy_") {
         Some(at) => mangled.split_at(at),

@@ -3,9 +3,10 @@
 use crate::named::named;
 
 named! {
-    /// Operation of a site.
+    /// Operation of a memory instruction.
     ///
-    /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] is ours (floating-point minimum and the like).
+    /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] is an addition (floating-point minimum
+    /// and the like).
     #[repr(u8)]
     pub enum Op("operation") {
         Load = 1 => "load",
@@ -34,17 +35,10 @@ impl Op {
         Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
     }
 
-    /// Whether the operation reads and writes in one step.
-    pub const fn is_atomic(self) -> bool {
-        !matches!(self, Op::Load | Op::Store)
-    }
-
-    /// Whether memory is read: loads and atomics.
     pub const fn reads(self) -> bool {
         !matches!(self, Op::Store)
     }
 
-    /// Whether memory is written: stores and atomics.
     pub const fn writes(self) -> bool {
         !matches!(self, Op::Load)
     }

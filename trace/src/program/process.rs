@@ -5,20 +5,16 @@ use crate::error::{Result, TraceError};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Which process of a program wrote something.
+/// A process of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number among those that a launcher like mpirun started; `None` without one.
+    /// Rank from a launcher like mpirun; `None` without a launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     pub pid: u32,
-    /// Programs that had the same number before this one: those that replaced themselves by it (`exec`).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Number of earlier programs in the same process, which replaced themselves with `exec`.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub earlier: u32,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Process {
@@ -26,7 +22,7 @@ impl Process {
     pub const PLACE: &str = "{process}";
 }
 
-/// Name of its folder: `rank-2-pid-4711`, or `pid-4711`; `pid-4711-2` of the second program with this number.
+/// Name of the process's folder: `rank-2-pid-4711` or `pid-4711`; `pid-4711-2` for the second program in the process.
 impl std::fmt::Display for Process {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(rank) = self.rank {
@@ -40,7 +36,7 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// The captures in `path`: itself, or those of several processes, one folder each, in the order of ranks.
+/// Returns the captures in `path`: itself, or the folders of multiple processes, ordered by rank.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
@@ -54,7 +50,7 @@ pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     }
     captures.sort_by_cached_key(|folder| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        // Numbers, so that rank 10 comes after rank 9.
+        // Sorts by number, so that rank 10 comes after rank 9.
         let numbers: Vec<Option<u32>> = name.split('-').map(|part| part.parse().ok()).collect();
         (numbers, name.into_owned())
     });

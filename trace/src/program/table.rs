@@ -1,4 +1,4 @@
-//! Static tables of a traced module: its memory instructions and its kernels.
+//! Static tables of a traced module: its memory instructions and kernels.
 
 use crate::named::named;
 use crate::{DefinedProbe, Op, SiteId, TraceError};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const TABLE_SCHEMA_VERSION: u32 = 1;
 
 named! {
-    /// Where a program's kernels run.
+    /// Backend that runs a program's kernels.
     #[derive(Default)]
     pub enum Backend("backend") {
         /// On the host, as x86 code.
@@ -25,16 +25,16 @@ named! {
         Trace => "trace",
         /// Every access adds to its site's counter.
         Count => "count",
-        /// A probe of the user ([`ModuleTable::defined`]).
+        /// A user-defined probe ([`ModuleTable::defined`]).
         Defined => "defined",
     }
 }
 
-/// How it is known that a site accesses global memory.
+/// Evidence that a site accesses global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// The analysis of address spaces decided it.
+    /// The analysis of address spaces proved it.
     Proven,
     /// The program tests each address while it runs.
     Tested,
@@ -42,9 +42,9 @@ pub enum Proof {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Its number in the whole program.
+    /// Number within the whole program.
     pub id: SiteId,
-    /// Mangled name of the function that holds it.
+    /// Mangled name of its function.
     pub function: String,
     /// Source file as the compiler's debug information names it; empty when unknown.
     pub file: String,
@@ -53,17 +53,17 @@ pub struct Site {
     /// Source column, from 1; 0 when unknown.
     pub column: u32,
     pub op: Op,
-    /// Bytes accessed by one thread; 0 when that varies from access to access.
+    /// Bytes accessed by one thread; 0 if that varies between accesses.
     pub width_bytes: u32,
-    /// How it is known to access global memory.
+    /// Evidence that it accesses global memory.
     pub proof: Proof,
-    /// Whether it executes as often as threads happen to wait for each other: no two runs need to agree.
+    /// Whether its number of executions depends on how long threads wait for each other, and so differs between runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
 
 impl Site {
-    /// Whether it executes as often in each run.
+    /// Returns whether it executes equally often in each run.
     pub fn is_steady(&self) -> bool {
         !self.waits
     }
@@ -74,7 +74,7 @@ pub struct KernelInfo {
     pub name: String,
     /// Demangled name without parameters.
     pub display_name: String,
-    /// Number of the kernel's own parameters, without those the instrumentation appends.
+    /// Number of the kernel's parameters, without those that the instrumentation appends.
     pub parameters: u32,
 }
 
@@ -84,21 +84,20 @@ pub struct ModuleTable {
     pub schema_version: u32,
     /// Index of the module within the program.
     pub module: u32,
-    /// Name of the translation unit, `hotspot.cu` for instance.
+    /// Name of the translation unit, such as `hotspot.cu`.
     pub name: String,
     pub backend: Backend,
     pub probe: Probe,
-    /// Its memory instructions, by ascending id.
+    /// Memory instructions, by ascending id.
     pub sites: Vec<Site>,
     pub kernels: Vec<KernelInfo>,
-    /// Pieces of inline PTX that were let through though their text does not show what they do to memory: what they access is
-    /// not traced.
+    /// Number of accepted pieces of inline PTX whose accesses are unknown, and so not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
-    /// Whether its kernels can launch kernels, which a GPU's runtime has to do for them.
+    /// Whether its kernels can launch kernels, which the GPU runtime must do for them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub launches: bool,
-    /// The probe that a user defined, and where it went in.
+    /// The user-defined probe and its sites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defined: Option<DefinedProbe>,
 }
@@ -107,7 +106,8 @@ impl ModuleTable {
     /// Reads a table from JSON and checks it.
     ///
     /// # Errors
-    /// [`TraceError::Table`] when the JSON is malformed, the schema version is unknown, or a site's id does not belong to the module.
+    /// [`TraceError::Table`] if the JSON is malformed, the schema version is unknown, or a site's id does not belong to
+    /// the module.
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
         let refused = |reason: String| Err(TraceError::Table { reason });
         let table: ModuleTable = match serde_json::from_slice(json) {
@@ -170,7 +170,7 @@ impl SiteTable {
             .as_ref()
     }
 
-    /// Every site, by ascending id.
+    /// Returns every site, by ascending id.
     pub fn iter(&self) -> impl Iterator<Item = &Site> {
         self.modules.iter().flatten().flatten()
     }
@@ -179,7 +179,7 @@ impl SiteTable {
         self.kernels.get(name)
     }
 
-    /// The name of a kernel for people: demangled when known, else as given.
+    /// Returns the display name of a kernel if known, or else `name`.
     pub fn display_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.kernel(name)
             .map_or(name, |kernel| &kernel.display_name)

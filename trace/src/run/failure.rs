@@ -1,4 +1,4 @@
-//! Failures of one program by kind, which decides the exit code and is stored in `run.json`.
+//! Failures of one program. The kind decides the exit code and is stored in `run.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub enum FailureKind {
     Build,
     /// The program crashed or failed by itself.
     Run,
-    /// The program used more memory than it may.
+    /// The program exceeded its memory limit.
     Memory,
     /// The program did not end in time.
     Timeout,
@@ -27,7 +27,7 @@ pub enum FailureKind {
     Incomplete,
     /// The user stopped the run.
     Interrupted,
-    /// The command line asks for something that does not exist.
+    /// The command line is wrong.
     Usage,
     /// Superstep is at fault, or the machine (disk full, no permission).
     Internal,
@@ -39,12 +39,12 @@ impl std::fmt::Display for FailureKind {
     }
 }
 
-/// A failure with its message: what was tried, why it failed and how to fix it, in that order.
+/// A failure with its message: the action that failed, the reason and the fix, in that order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The whole message; may have several lines (a compiler's output).
+    /// The whole message; may have multiple lines (a compiler's output).
     pub message: String,
 }
 
@@ -56,12 +56,12 @@ impl Failure {
         }
     }
 
-    /// A failure of the machine or of ours while doing `what` (`failed to {what}: {why}`).
+    /// Creates an internal failure with the message `failed to {what}: {why}`.
     pub fn internal(what: impl std::fmt::Display, why: impl std::fmt::Display) -> Self {
         Self::new(FailureKind::Internal, format!("failed to {what}: {why}"))
     }
 
-    /// Makes a failure of the machine's error, met while doing `action` to `path`.
+    /// Returns a conversion from an I/O error of `action` on `path`.
     pub fn io<E: std::fmt::Display>(
         action: &str,
         path: &impl AsRef<std::path::Path>,

@@ -1,4 +1,4 @@
-//! The journal that a runtime keeps while the program runs and from which the summary is later read.
+//! The journal that a runtime writes while the program runs, and from which the summary is read.
 //!
 //! Each line is a note in JSON. A program may end without running its exit handlers: through `_exit`, `quick_exit`,
 //! `exec` or a signal. The journal then has no `End` note, and at most its last note is incomplete.
@@ -19,7 +19,7 @@ enum Note {
     /// The summary before anything has happened.
     Begin(Summary),
     Device(DeviceInfo),
-    /// The mangled name of the next kernel; the other notes give its number, from 0.
+    /// The mangled name of the next kernel; other notes refer to it by its number, from 0.
     Kernel(String),
     /// A thread of the host launches a kernel for the first time.
     HostThread,
@@ -43,7 +43,7 @@ enum Note {
     BadAddresses(u64),
     Fault(String),
     Warning(String),
-    /// The exit handlers ran; `counted`: the program had the counting probe.
+    /// The exit handlers ran. `counted`: the program had the counting probe.
     End {
         counted: bool,
     },
@@ -58,7 +58,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal in the file `path`.
+    /// Creates a journal in the file `path`.
     ///
     /// # Errors Fails if the file cannot be written, as do all other methods.
     pub fn create(path: PathBuf, begin: Summary) -> Result<Self> {
@@ -126,12 +126,12 @@ impl Journal {
         self.add(&Note::Warning(text.to_owned()))
     }
 
-    /// The program's exit handlers ran. More notes may follow.
+    /// Notes that the program's exit handlers ran. More notes may follow.
     pub fn end(&mut self, counted: bool) -> Result<()> {
         self.add(&Note::End { counted })
     }
 
-    /// Removes the journal, for a process that should leave none behind.
+    /// Removes the journal, for a process that should not leave one.
     pub fn remove(self) -> std::io::Result<()> {
         std::fs::remove_file(&self.path)
     }
@@ -164,12 +164,12 @@ impl Summary {
             reason,
         };
         let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
-        // Text after the last line break was being written when the process ended.
+        // Text after the last line break is incomplete: the process ended while writing it.
         let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
         let notes = serde_json::Deserializer::from_slice(&text[..whole]).into_iter::<Note>();
         let (mut sum, mut names) = (None, Vec::new());
         for note in notes {
-            let note = note.map_err(TraceError::not_json(path))?;
+            let note = note.map_err(|error| TraceError::unreadable(path)(error.into()))?;
             match (note, &mut sum) {
                 (Note::Begin(begin), _) if begin.schema_version != SUMMARY_SCHEMA_VERSION => {
                     return Err(TraceError::SummaryVersion {

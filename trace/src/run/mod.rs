@@ -1,4 +1,4 @@
-//! A run as a whole: its protocol, its summary, its failure.
+//! Properties of a whole run: its protocol, summary and failure.
 
 pub(crate) mod failure;
 pub(crate) mod journal;

@@ -1,4 +1,4 @@
-//! How what a traced program does gets out of its kernels.
+//! Protocols that carry a traced program's accesses out of its kernels.
 
 use crate::named::named;
 
@@ -11,22 +11,10 @@ named! {
         Stream => "stream",
         /// The warp-scope producer-consumer protocol of Rieber 2017, section 5.3.
         Thesis => "thesis",
-        /// No records: accesses are added up while the kernel runs. On both backends.
+        /// No records: accesses are added up while the kernel runs, on both backends.
         InSitu => "in-situ",
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Protocol;
-
-    #[test]
-    fn names_are_those_in_files() {
-        for protocol in Protocol::ALL {
-            assert_eq!(protocol.name().parse(), Ok(protocol));
-            let json = serde_json::to_string(&protocol).unwrap();
-            assert_eq!(json, format!("\"{protocol}\""));
-        }
-        assert!("Stream".parse::<Protocol>().is_err());
-    }
-}
+mod tests;

@@ -1,16 +1,16 @@
-//! How far runs of one program agree.
+//! Agreement between runs of one program.
 
 use crate::named::named;
 
 named! {
-    /// Properties that all runs of a program share, from the fewest to the most. Results are compared by them.
+    /// Properties that all runs of a program share, from fewest to most; only these are compared.
     #[derive(Default)]
     pub enum Reproducibility("agreement") {
-        /// What one launch of a kernel does in numbers: its CTAs, accesses and their bytes. How many launches there are differs.
+        /// Counts of each launch of a kernel: CTAs, accesses and bytes. The number of launches may differ.
         CountsEachLaunch => "counts-each-launch",
         /// Launches and CTAs of each kernel.
         Launches => "launches",
-        /// These, and how often each site executes in each launch.
+        /// Launches and CTAs of each kernel, and the executions of each site in each launch.
         Counts => "counts",
         /// Every access.
         #[default]

@@ -1,4 +1,4 @@
-//! The summary of a run, which its runtime's journal tells.
+//! The summary of a run, read from its runtime's journal.
 
 use crate::{Backend, DeviceInfo, Process};
 use serde::{Deserialize, Serialize};
@@ -16,14 +16,14 @@ pub struct KernelResources {
     pub cta_threads: u32,
     /// Shared memory of a CTA, static and dynamic, in its first launch.
     pub shared_bytes: u64,
-    /// CTAs that fit on a multiprocessor together.
+    /// CTAs that fit on a multiprocessor at once.
     pub sm_ctas: u32,
-    /// Threads that a multiprocessor has room for.
+    /// Maximum number of threads on a multiprocessor.
     pub sm_threads: u32,
 }
 
 impl KernelResources {
-    /// Share of a multiprocessor's threads that can be occupied, 0 to 1.
+    /// Returns the share of a multiprocessor's threads that can be occupied, from 0 to 1.
     pub fn occupancy(&self) -> f64 {
         f64::from(self.sm_ctas * self.cta_threads) / f64::from(self.sm_threads.max(1))
     }
@@ -49,7 +49,7 @@ pub struct LaunchCounts {
     pub sites: Vec<(u32, u64)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub schema_version: u32,
     pub backend: Backend,
@@ -57,7 +57,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     pub launches: u64,
-    /// Threads of the host that launched kernels. Where they are several, launches come in another order in each run.
+    /// Number of host threads that launched kernels. With more than one, the order of launches may differ between runs.
     #[serde(default)]
     pub host_threads: u32,
     pub kernel_ns: u64,
@@ -65,14 +65,14 @@ pub struct Summary {
     pub kernels: Vec<KernelTotals>,
     /// Records that did not reach the capture.
     pub records_lost: u64,
-    /// Errors; the run is void when there is any.
+    /// Errors; any of them makes the run void.
     pub faults: Vec<String>,
     pub warnings: Vec<String>,
     /// Counts of the counting probe; absent with another probe.
     pub counts: Option<Vec<LaunchCounts>>,
     /// Accesses to addresses outside every allocation.
     pub bad_addresses: u64,
-    /// Opaque launches by kernel, in order of first launch; `kernel_ns` does not hold their time.
+    /// Opaque launches by kernel, in order of first launch; `kernel_ns` does not include their time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<KernelTotals>,
     /// Whether the program's exit handlers ran.
@@ -85,23 +85,11 @@ impl Summary {
         Summary {
             schema_version: SUMMARY_SCHEMA_VERSION,
             backend,
-            device: DeviceInfo::default(),
-            process: None,
-            launches: 0,
-            host_threads: 0,
-            kernel_ns: 0,
-            kernels: Vec::new(),
-            records_lost: 0,
-            faults: Vec::new(),
-            warnings: Vec::new(),
-            counts: None,
-            bad_addresses: 0,
-            opaque: Vec::new(),
-            ended: false,
+            ..Summary::default()
         }
     }
 
-    /// Writes the summary, at once: a reader sees the old file or the new one.
+    /// Writes the summary atomically.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         let mut json = serde_json::to_vec(self).map_err(std::io::Error::from)?;
         json.push(b'\n');

@@ -1,9 +1,9 @@
-//! Which launches and CTAs of a program are recorded.
+//! Selection of the launches and CTAs of a program that are recorded.
 //!
-//! A selection has two parts. The *scope* is what the user asks about: kernels by name, some of their launches, ranges
-//! of CTAs. The *sample* takes a part of the scope by chance, so that totals over the scope can be estimated with their
-//! error. Chance here is a hash of a seed, the same on host and device: a run can be repeated, and a reader of the
-//! capture can tell which CTAs were taken.
+//! A selection has two parts. The *scope* is what the user is interested in: kernels by name, some of their launches,
+//! ranges of CTAs. The *sample* is a random part of the scope, from which totals over the scope can be estimated with
+//! their error. It is drawn by a hash of a seed, equal on host and device, so runs are repeatable, and a reader of the
+//! capture can tell which CTAs were sampled.
 
 pub(crate) mod pattern;
 
@@ -12,8 +12,8 @@ use crate::capture::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Least number of CTAs of each grid expected in a sample, and number of launches of each kernel, its first ones, that
-/// are always taken: fewer tell nothing about the error.
+/// Minimum of the expected number of sampled CTAs of each grid, and number of the first launches of each kernel that
+/// are always sampled: fewer tell nothing about the error.
 pub const SAMPLE_AT_LEAST: u64 = 8;
 
 const MILLION: u32 = 1_000_000;
@@ -29,9 +29,9 @@ pub enum SampleUnit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Unit that is taken or left out as a whole.
+    /// Unit that is recorded or skipped as a whole.
     pub unit: SampleUnit,
-    /// Share of the units that is taken on average, in millionths: 1 to 1,000,000.
+    /// Average share of the units that are recorded, in millionths: 1 to 1,000,000.
     pub rate_per_million: u32,
     pub seed: u64,
 }
@@ -43,22 +43,22 @@ pub struct CtaRange {
     pub last: u32,
 }
 
-/// Which accesses of a program are recorded; the default is all of them.
+/// Selection of the accesses of a program that are recorded; by default all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {
     /// Kernels, by mangled name or readable name without parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Pattern>,
-    /// Number of these kernels' launches that are passed over, counted over the whole program in the order of the host's calls.
+    /// Number of these kernels' launches that are skipped, counted over the whole program in host order.
     pub launch_skip: u64,
-    /// Number of launches that are recorded after those.
+    /// Number of launches to record after those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_count: Option<u64>,
-    /// CTAs of each launch; empty: all.
+    /// CTAs of each launch; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ctas: Vec<CtaRange>,
-    /// The part of all this that is recorded.
+    /// Random part of the scope that is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
 }
@@ -68,7 +68,7 @@ pub struct Selection {
 pub enum Recorded {
     #[default]
     All,
-    /// Those of the CTAs that [`Selection::takes_cta`].
+    /// Accesses of the CTAs that [`Selection::takes_cta`] accepts.
     SelectedCtas,
     /// None, because the launch is not in the scope.
     OutOfScope,
@@ -82,7 +82,7 @@ impl Recorded {
     }
 }
 
-/// Why a selection cannot be read: what was given, what would be usable.
+/// Error for a malformed selection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to read {value:?}: expected {expected}")]
 pub struct SelectionError {
@@ -90,14 +90,15 @@ pub struct SelectionError {
     pub expected: String,
 }
 
-fn error(value: &str, expected: impl Into<String>) -> SelectionError {
-    let value = value.to_owned();
-    let expected = expected.into();
-    SelectionError { value, expected }
+impl SelectionError {
+    pub(crate) fn new(value: &str, expected: impl Into<String>) -> Self {
+        let (value, expected) = (value.to_owned(), expected.into());
+        Self { value, expected }
+    }
 }
 
 impl Sample {
-    /// A sample of `unit` with a rate in 0 to 1, as text.
+    /// Parses the rate of a sample, a number between 0 and 1.
     pub fn parse(unit: SampleUnit, rate: &str, seed: u64) -> Result<Self, SelectionError> {
         let millionths = rate
             .trim()
@@ -109,7 +110,7 @@ impl Sample {
                 rate_per_million: millionths as u32,
                 seed,
             }),
-            _ => Err(error(
+            _ => Err(SelectionError::new(
                 rate,
                 "a share between 0.000001 and 1, 0.1 for a tenth",
             )),
@@ -120,18 +121,18 @@ impl Sample {
         f64::from(self.rate_per_million) / f64::from(MILLION)
     }
 
-    /// Hashes that are taken, of 2^32.
+    /// Returns the upper bound of the 32-bit hashes that are sampled.
     pub fn threshold(&self) -> u64 {
         (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
     }
 
-    /// Whether CTA `cta` of a grid of `ctas` CTAs is taken; `selection.cuh` of the CUDA runtime decides alike.
+    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Must agree with `selection.cuh` of the CUDA runtime.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
         let least = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
         ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < least
     }
 
-    /// Whether the `index`-th launch of kernel `kernel` in the scope is taken.
+    /// Returns whether the `index`-th launch of `kernel` in the scope is sampled.
     pub fn takes_launch(&self, kernel: &str, index: u64) -> bool {
         let name = xxhash_rust::xxh3::xxh3_64(kernel.as_bytes());
         index < SAMPLE_AT_LEAST
@@ -140,20 +141,23 @@ impl Sample {
 }
 
 impl CtaRange {
-    /// Reads a list of linear CTA numbers and ranges, as in `0-15,40`.
+    /// Parses a list of linear CTA numbers and ranges, as in `0-15,40`.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
         let expected = "comma-separated linear CTA numbers and ranges, as in 0-15,40";
         let number = |text: &str| {
             text.trim()
                 .parse::<u32>()
-                .map_err(|_| error(text, expected))
+                .map_err(|_| SelectionError::new(text, expected))
         };
         text.split(',')
             .map(|part| {
                 let (first, last) = part.split_once('-').unwrap_or((part, part));
                 let (first, last) = (number(first)?, number(last)?);
                 if first > last {
-                    return Err(error(part, "a range whose end is not before its start"));
+                    return Err(SelectionError::new(
+                        part,
+                        "a range whose end is not before its start",
+                    ));
                 }
                 Ok(CtaRange { first, last })
             })
@@ -175,7 +179,7 @@ impl Selection {
         *self == Selection::default()
     }
 
-    /// Whether some CTAs of recorded launches are left out.
+    /// Returns whether some CTAs of recorded launches are left out.
     pub fn is_by_cta(&self) -> bool {
         !self.ctas.is_empty() || self.samples(SampleUnit::Ctas)
     }
@@ -190,7 +194,7 @@ impl Selection {
         })
     }
 
-    /// How much is recorded of each launch of a kernel that does not know which launch it is. Names as for [`Chooser::next`].
+    /// Decides on a launch of a kernel whose launches are not numbered. For the names, see [`Chooser::next`].
     pub fn of_any_launch(
         &self,
         kernel: &str,
@@ -203,31 +207,31 @@ impl Selection {
         }
     }
 
-    /// Whether a CTA lies in the scope.
+    /// Returns whether a CTA is in the scope.
     pub fn is_cta_in_scope(&self, cta: u64) -> bool {
         let holds =
             |range: &CtaRange| (u64::from(range.first)..=u64::from(range.last)).contains(&cta);
         self.ctas.is_empty() || self.ctas.iter().any(holds)
     }
 
-    /// Whether CTA `cta` of a recorded launch with `ctas` CTAs is recorded.
+    /// Returns whether CTA `cta` of a recorded launch with `ctas` CTAs is recorded.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
         let sample = self.sample.filter(|sample| sample.unit == SampleUnit::Ctas);
         self.is_cta_in_scope(cta) && sample.is_none_or(|sample| sample.takes_cta(ctas, cta))
     }
 }
 
-/// Decides launch by launch, in the order of the host's calls.
+/// Applies a selection to launches in host order.
 #[derive(Debug, Default)]
 pub struct Chooser {
     selection: Selection,
-    /// Whether a kernel's name matches, and how many of its launches were in the scope.
+    /// Whether a kernel's name matches, and the number of its launches in the scope so far.
     kernels: HashMap<String, (bool, u64)>,
     matched: u64,
 }
 
 impl Chooser {
-    /// A chooser at the start of the program.
+    /// Returns a chooser for the start of the program.
     pub fn new(selection: &Selection) -> Self {
         Chooser {
             selection: selection.clone(),
@@ -235,7 +239,7 @@ impl Chooser {
         }
     }
 
-    /// Decides on the next launch, by the kernel's mangled name `kernel` and its readable name `display_name`.
+    /// Decides on the next launch. `kernel` is the kernel's mangled name, `display_name` its readable one.
     pub fn next(
         &mut self,
         kernel: &str,

@@ -1,14 +1,14 @@
-//! Patterns for names, with one syntax wherever a user gives one; `docs/selection.md` describes it.
+//! Patterns for names, in the same syntax everywhere; see `docs/selection.md`.
 
 use crate::SelectionError;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// Prefix of a regular expression, which is not a glob.
+/// Prefix of a regular expression.
 const REGEX: &str = "regex:";
 
-/// A pattern for names. A glob matches the whole name: `*` stands for any text, `?` for any one character. `regex:EXPR` is a
-/// regular expression that matches some part of the name. Both take time in proportion to the name.
+/// A pattern for names. A glob matches the whole name: `*` stands for any text, `?` for any one character. `regex:EXPR`
+/// is a regular expression that matches some part of the name. Matching takes time proportional to the name's length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
@@ -17,7 +17,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The patterns of a comma-separated list; one that begins with `regex:` goes on to the end.
+    /// Parses a comma-separated list; a pattern that starts with `regex:` extends to the end.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
         let mut patterns = Vec::new();
         let mut rest = text.trim();
@@ -34,7 +34,7 @@ impl Pattern {
         Ok(patterns)
     }
 
-    /// Whether it matches names of groups, which begin with `@`.
+    /// Returns whether it matches names of groups, which start with `@`.
     pub fn is_of_groups(&self) -> bool {
         self.text.starts_with('@')
     }
@@ -43,7 +43,7 @@ impl Pattern {
         self.regex.is_match(name)
     }
 
-    /// Whether it matches the function by its mangled name or by `readable`, its demangled name without parameters.
+    /// Returns whether it matches the function's mangled name or `readable`, its demangled name without parameters.
     pub fn matches_function(&self, mangled: &str, readable: &str) -> bool {
         self.matches(readable) || self.matches(mangled)
     }
@@ -66,10 +66,8 @@ impl std::str::FromStr for Pattern {
         let regex = Regex::new(&expression).map_err(|why| {
             let why = why.to_string();
             let last = why.lines().last().unwrap_or_default();
-            SelectionError {
-                value: text.to_owned(),
-                expected: format!("a glob, or regex: and a regular expression ({last})"),
-            }
+            let expected = format!("a glob, or regex: and a regular expression ({last})");
+            SelectionError::new(text, expected)
         })?;
         let text = text.to_owned();
         Ok(Pattern { text, regex })

@@ -1,4 +1,4 @@
-//! Names, ranges, and the statistics of the sample.
+//! Tests of names, ranges, and the statistics of the sample.
 
 use super::*;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn kernel(pattern: &str) -> Selection {
 }
 
 #[test]
-fn the_default_records_everything() {
+fn default_records_everything() {
     let everything = Selection::default();
     assert!(everything.is_everything() && everything.takes_cta(10, 9));
     assert_eq!(chosen(&everything, &["a", "b"]), [Recorded::All; 2]);
@@ -62,7 +62,7 @@ fn launches_are_skipped_and_counted_among_those_that_match() {
 }
 
 #[test]
-fn ranges_and_rates_are_read_and_refused() {
+fn ranges_and_rates_are_parsed_or_refused() {
     let ranges = CtaRange::parse_list("0-15, 40").unwrap();
     assert_eq!(
         ranges.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -90,7 +90,7 @@ fn ranges_and_rates_are_read_and_refused() {
 }
 
 #[test]
-fn without_a_launch_s_number_kernels_and_ctas_are_chosen_and_launches_are_not() {
+fn unnumbered_launches_are_selected_by_kernel_and_cta_only() {
     let name = || Some("step".to_owned());
     let of = |selection: Selection| selection.of_any_launch("_Z4stepv", name);
     let kernel = |pattern: &str| Some(pattern.parse().unwrap());
@@ -112,7 +112,7 @@ fn without_a_launch_s_number_kernels_and_ctas_are_chosen_and_launches_are_not() 
 }
 
 #[test]
-fn small_grids_and_first_launches_are_taken_whole() {
+fn small_grids_and_first_launches_are_always_sampled() {
     let sample = Sample::parse(SampleUnit::Ctas, "0.001", 3).unwrap();
     assert!((0..8).all(|cta| sample.takes_cta(8, cta)));
     let taken = (0..1000).filter(|&cta| sample.takes_cta(1000, cta)).count();
@@ -122,8 +122,8 @@ fn small_grids_and_first_launches_are_taken_whole() {
 }
 
 #[test]
-fn the_device_s_hash_is_this_one() {
-    // The same values stand in the CUDA runtime's device_code test, which compiles `selection.cuh`.
+fn hash_is_that_of_the_device() {
+    // The CUDA runtime's device_code test, which compiles `selection.cuh`, has the same values.
     let sample = Sample::parse(SampleUnit::Ctas, "0.5", 42).unwrap();
     let taken: u32 = (0..32)
         .map(|cta| u32::from(sample.takes_cta(100, cta)) << cta)
@@ -135,9 +135,9 @@ const TAKEN_OF_100: u32 = 0x5d5c_99c2;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The number taken lies within six standard deviations of its mean, whatever seed, rate and grid.
+    /// The size of a sample is within six standard deviations of its mean, for any seed, rate and grid.
     #[test]
-    fn a_sample_has_about_the_size_asked_for(seed: u64, millionths in 1u32..=1_000_000, ctas in 100u64..20_000) {
+    fn sample_has_about_the_expected_size(seed: u64, millionths in 1u32..=1_000_000, ctas in 100u64..20_000) {
         let sample = Sample { unit: SampleUnit::Ctas, rate_per_million: millionths, seed };
         let taken = (0..ctas).filter(|&cta| sample.takes_cta(ctas, cta)).count() as f64;
         let rate = sample.rate().max(SAMPLE_AT_LEAST as f64 / ctas as f64).min(1.0);

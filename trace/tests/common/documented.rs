@@ -1,4 +1,4 @@
-//! Reads the container as `docs/trace-format.md` has it, and nothing else.
+//! Reads the container by the description in `docs/trace-format.md` alone.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -9,7 +9,7 @@ pub fn number(bytes: &[u8]) -> u64 {
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// Kind, launch, thread accesses and payload of every chunk.
+/// Returns the kind, launch, thread accesses and payload of every chunk.
 pub fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
     assert_eq!(&file[..8], b"SUPERST\x1a");
     let header = (

@@ -1,4 +1,4 @@
-//! Captures made up for tests.
+//! Captures for tests.
 #![allow(dead_code)]
 
 pub mod documented;
@@ -8,7 +8,7 @@ use std::path::Path;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
-/// The sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one of each operation and one of varying width.
+/// Returns the sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one of each operation and one of varying width.
 pub fn module() -> ModuleTable {
     let site = |(local, op)| Site {
         id: SiteId::new(1, local),
@@ -28,7 +28,7 @@ pub fn launch() -> Launch {
     }
 }
 
-/// Two allocations and a symbol, 64 KiB each, at `base`, `base + 1 MiB` and `base + 2 MiB`.
+/// Allocates two blocks and a symbol, 64 KiB each, at `base`, `base + 1 MiB` and `base + 2 MiB`.
 fn allocate(capture: &mut CaptureBuilder, base: u64) {
     let symbol = AllocationKind::Symbol {
         name: "table".into(),
@@ -39,13 +39,13 @@ fn allocate(capture: &mut CaptureBuilder, base: u64) {
     }
 }
 
-/// An address in one of the allocations, 16-byte aligned.
+/// Generates 16-byte aligned addresses in the allocations.
 fn any_address(base: u64) -> impl Strategy<Value = u64> {
     (0u64..3, 0u64..4080)
         .prop_map(move |(allocation, index)| base + (allocation << 20) + index * 16)
 }
 
-/// A group in the grid of [`launch`], at the sites of [`module`], in the memory of [`write`].
+/// Generates groups in the grid of [`launch`], at the sites of [`module`], in the memory of [`write`].
 pub fn any_group(base: u64) -> impl Strategy<Value = AccessGroup> {
     let addresses = prop_oneof![
         proptest::array::uniform32(any_address(base)),
@@ -75,7 +75,7 @@ pub fn any_group(base: u64) -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Groups of a loop as programs have them: whose lanes move on, leave it, and use the same index in several allocations.
+/// Generates groups of a typical loop, whose lanes advance, leave it, and use the same index in multiple allocations.
 pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
     let site = (0u64..4, 0u32..6);
     let sites = proptest::collection::vec(site, 1..5);
@@ -95,7 +95,7 @@ pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
                         0 => start + moved + (lane << log),
                         1 => start + moved,
                         2 => start + moved + (index(lane) << log),
-                        // Lanes in rounds of their own.
+                        // Lanes in different iterations.
                         5 => start + ((lane % 3 + round % (2 + lane % 7)) << log),
                         3 => start + (index(lane ^ moved ^ u64::from(number)) << log),
                         _ => start + (index(lane ^ moved) << log),
@@ -121,7 +121,7 @@ pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
     )
 }
 
-/// Writes a finished capture: each entry of `launches` is a launch of stream 0, each of its chunks is one in the file.
+/// Writes a finished capture. Each entry of `launches` is a launch of stream 0, each of its entries a chunk.
 pub fn write(folder: &Path, base: u64, launches: &[Vec<Vec<AccessGroup>>]) -> Capture {
     let mut capture = CaptureBuilder::new(folder, &module());
     allocate(&mut capture, base);
@@ -131,7 +131,7 @@ pub fn write(folder: &Path, base: u64, launches: &[Vec<Vec<AccessGroup>>]) -> Ca
     capture.finish()
 }
 
-/// Groups up to the first error, with their launch numbers, and that error.
+/// Returns the groups before the first error, with their launch numbers, and that error.
 pub fn groups(capture: &Capture) -> (Vec<(u32, AccessGroup)>, Option<TraceError>) {
     let mut all = Vec::new();
     let result = capture.groups(|record, group| all.push((record.launch.launch.0, *group)));

@@ -1,4 +1,4 @@
-//! The access groups of a chunk, read as the page has it.
+//! Reads the access groups of a chunk as the page describes.
 
 use super::common::documented::{Bytes, number};
 use superstep_trace::{AccessGroup, SiteId};
@@ -52,7 +52,7 @@ impl Slot {
         }
     }
 
-    /// Scaled for `width`.
+    /// Returns the slot scaled for `width`.
     fn as_source(&self, width: u32) -> Slot {
         let logarithm = |width: u32| width.trailing_zeros().min(15) as i32;
         let k = logarithm(width) - logarithm(self.width);

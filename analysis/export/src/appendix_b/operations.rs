@@ -1,10 +1,10 @@
-//! All operations on the addresses that communicate, in superstep order.
+//! All operations on the addresses through which CTAs communicate, in superstep order.
 
 use serde::{Serialize, Serializer};
 
 use super::{Accesses, Record, Step};
 
-/// Structure 3: the operations on each address, copied for one address at a time.
+/// Structure 3: the operations on each address. Only one address's operations are copied at a time.
 pub struct Operations<'a> {
     steps: &'a [Step],
     groups: Vec<&'a [Record]>,

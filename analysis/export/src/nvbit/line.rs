@@ -14,15 +14,15 @@ pub enum Line<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct LaunchLine<'a> {
-    /// NVBit's number of the launch.
+    /// NVBit's ID of the launch.
     pub id: u64,
     /// Name of the kernel, usually demangled with parameters.
     pub kernel: &'a str,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// Shared memory of a CTA in bytes.
+    /// Shared memory per CTA, in bytes.
     pub shared_bytes: u64,
-    /// CUDA's number of the stream.
+    /// CUDA's ID of the stream.
     pub stream: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct AccessLine<'a> {
     pub addresses: [u64; 32],
 }
 
-/// Reason why a line is not one of `mem_trace`.
+/// Reason why a line is not valid output of `mem_trace`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LineError(String);
@@ -55,7 +55,7 @@ pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
         return Ok(Some(Line::Access(access_line(access)?)));
     }
     Err(LineError(
-        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the text of NVBit's mem_trace"
+        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the output of NVBit's mem_trace"
             .to_owned(),
     ))
 }
@@ -73,7 +73,7 @@ fn launch_line(text: &str) -> Result<LaunchLine<'_>> {
         kernel,
         grid: triple(field("grid size ")?, "a grid size as x,y,z")?,
         block: triple(field("block size ")?, "a block size as x,y,z")?,
-        shared_bytes: number(field("shmem ")?, "bytes of shared memory")?,
+        shared_bytes: number(field("shmem ")?, "a number of bytes of shared memory")?,
         stream: number(field("cuda stream id ")?, "a stream id")?,
     })
 }
@@ -94,7 +94,7 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
     let cta = after("CTA ", next("`CTA x,y,z`")?, "`CTA x,y,z`")?;
     let cta = triple(cta, "a CTA as x,y,z")?;
     let warp = after("warp ", next("`warp n`")?, "`warp n`")?;
-    let warp = number(warp, "a warp below 2^32")?;
+    let warp = number(warp, "a warp number below 2^32")?;
     let opcode = next("an opcode")?;
     let mut addresses = [0; 32];
     let mut words = next("32 addresses")?.split_ascii_whitespace();
@@ -126,9 +126,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<(&'a str, &'a
 }
 
 fn missing(before: &str, after: &str) -> LineError {
-    LineError(format!(
-        "expected `{before}…{after}` in the line of a launch"
-    ))
+    LineError(format!("expected `{before}…{after}` in a launch line"))
 }
 
 fn unexpected(expected: &str, found: &str) -> LineError {

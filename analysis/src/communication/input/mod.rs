@@ -1,4 +1,4 @@
-//! Input of the engine: records cut at page borders, blocks of records, and packets for other machines.
+//! Input of the engine: records cut at page boundaries, blocks of records, and packets for other machines.
 
 pub(crate) mod block;
 pub(crate) mod packets;

@@ -31,7 +31,7 @@ impl Kept {
         }
     }
 
-    /// Takes the results of a shard in the launch at `position` since the last call.
+    /// Takes the results that a shard has collected since the last call, in the launch at `position`.
     pub(crate) fn take(&self, position: u32, out: &mut ShardOut) -> Result<()> {
         self.transfers.append(out.transfers(position))?;
         self.loads.append(out.loads.take())?;

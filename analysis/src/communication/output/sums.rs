@@ -47,7 +47,7 @@ impl View<'_> {
     }
 }
 
-/// Bytes of the current launch by class; each access counts.
+/// Bytes of the current launch by class; a byte counts once for each access to it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sums {
     pub(crate) communicated: u64,
@@ -85,7 +85,7 @@ impl Amount {
     }
 }
 
-/// Minimum number of parts of transfers that a shard joins.
+/// Minimum number of parts of transfers at which a shard joins them.
 const JOIN_AT: usize = 1 << 16;
 
 /// Part of the bytes that one CTA of the current launch received from one source.
@@ -116,7 +116,7 @@ fn join(parts: &mut Vec<Received>) {
     });
 }
 
-/// Upper bound of the CTA numbers for which sums by source are kept, 8 bytes each.
+/// Exclusive upper bound on the CTA numbers for which sums by source are kept, 8 bytes each.
 const SOURCES: usize = 1 << 20;
 
 /// Bytes that one CTA has received from the CTAs of one launch.
@@ -127,7 +127,7 @@ struct BySource {
     /// Bytes and count by source.
     amounts: Vec<[u32; 2]>,
     sources: Vec<u32>,
-    /// Upper bound of the largest amount.
+    /// Upper bound on the largest amount.
     added: u32,
 }
 
@@ -149,13 +149,13 @@ pub(crate) struct ShardOut {
     pub(crate) loads: Runs,
     /// Communicating stores of the whole run.
     pub(crate) stores: Runs,
-    /// Accesses across a page border in the current launch: receiving CTA, number, source.
+    /// Accesses across a page boundary in the current launch: receiving CTA, number, source.
     pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
     /// Results by instruction and allocation, if requested.
     pub(crate) details: Details,
     /// Bytes stored by each launch that another entity has read so far, by position of the launch.
     pub(crate) communicated_stored: Vec<u64>,
-    /// Bytes from cells with multiple writers that are not in `transfers` yet, all of the latest receiver.
+    /// Bytes from cells with multiple writers that are not in `transfers` yet, all for the latest receiver.
     by_source: BySource,
     /// Bytes from the latest source for the latest receiver that are not in `transfers` yet.
     pending: Option<(Tag, u32, Amount)>,
@@ -203,11 +203,11 @@ impl ShardOut {
         }
     }
 
-    /// Counts that CTA `cta` received `bytes` and `count` from each of `writers` (ascending CTAs of launch `launch`), except
-    /// the one with index `own`.
+    /// Records that CTA `cta` received `bytes` and `count` from each of `writers` (ascending CTAs of launch `launch`),
+    /// except the one with index `own`.
     ///
-    /// If a thousand CTAs add to a histogram that a thousand CTAs read, such receptions outnumber all others, so they are summed
-    /// by source before they are sorted.
+    /// If a thousand CTAs add to a histogram that a thousand CTAs read, such transfers outnumber all others, so they are
+    /// summed by source before they are sorted.
     pub(crate) fn received_from_several(
         &mut self,
         cta: u32,
@@ -276,7 +276,7 @@ impl ShardOut {
         }
     }
 
-    /// Counts bytes that a CTA received from CTAs of one launch, without the sender.
+    /// Counts bytes that a CTA received from CTAs of one launch, without recording which CTAs sent them.
     #[inline]
     pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
         if self.flow.0 != launch {
@@ -346,7 +346,7 @@ impl ShardOut {
         self.end_flow();
     }
 
-    /// Counts `bytes` stored by `launch` that communicate.
+    /// Counts `bytes` that `launch` stored and another entity has now read.
     #[inline]
     pub(crate) fn stored_by(&mut self, launch: u32, bytes: u64) {
         let launch = launch as usize;

@@ -14,11 +14,12 @@ use superstep_trace::Cancellation;
 pub struct MemoryLimit {
     /// Memory of the whole process in bytes.
     pub bytes: u64,
-    /// Folder for temporary files, which are removed with the analysis.
+    /// Folder for temporary files, which are removed when the analysis is dropped.
     pub spill_into: PathBuf,
 }
 
-/// Number of a shard's records that a thread may always take; small, so that small tests cover all paths.
+/// Number of a shard's records that a thread may always take at once, whatever the limit; small, so that small tests cover
+/// all paths.
 const LEAST_RECORDS: usize = 8;
 
 impl MemoryLimit {
@@ -49,7 +50,7 @@ impl MemoryLimit {
             record_bytes: percent(35),
             page_bytes: percent(30),
             sorter_bytes: percent(5),
-            // Each takes 24 bytes twice, in half of the memory for records.
+            // Each record needs two times 24 bytes, and all threads together get half of the memory for records.
             shard_records: (percent(35) / 96 / rayon::current_num_threads()).max(LEAST_RECORDS),
         }
     }

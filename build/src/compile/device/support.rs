@@ -12,7 +12,7 @@ use superstep_trace::{Backend, Probe};
 use crate::compile::steps::stage::{Args, BITCODE, Subject};
 use crate::compile::{BuildError, Builder, Result};
 
-/// Clang's optimisation pipeline with [`Builder::device_flags`].
+/// The optimisation pipeline that Clang runs with [`Builder::device_flags`].
 pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {
@@ -36,7 +36,7 @@ impl Builder {
             return Err(BuildError::installation(
                 format!("the {name} handler for protocol `{protocol}`"),
                 format!(
-                    "{} has no file probe_{name}[_<protocol>].{extension} for it",
+                    "{} contains neither probe_{name}_{protocol}.{extension} nor probe_{name}.{extension}",
                     folder.display()
                 ),
             ));

@@ -1,2 +1,2 @@
-/* Stands in for the header of this name where there is none: types only. */
+/* Replaces the header of this name if there is none: types only. */
 #include <GL/gl.h>

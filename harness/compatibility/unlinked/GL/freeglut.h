@@ -1,4 +1,4 @@
-/* Stands in for the window library GLUT; see gl.h. */
+/* Replaces the window library GLUT; see gl.h. */
 #ifndef SUPERSTEP_FREEGLUT_H
 #define SUPERSTEP_FREEGLUT_H
 

@@ -1,5 +1,5 @@
-/* Stands in for OpenGL: programs that can draw and can also do without are built on machines with neither window nor graphics
-   library. Nothing is drawn here: a program that tries to ends and says so. For C++ and CUDA: in C there are only types and numbers. */
+/* Replaces OpenGL, to build programs for which drawing is optional on machines without window and graphics libraries. Nothing is drawn:
+   a program that tries to draw ends with a message. For C++ and CUDA; C only gets types and numbers. */
 #ifndef SUPERSTEP_GL_H
 #define SUPERSTEP_GL_H
 
@@ -21,11 +21,11 @@ typedef void GLvoid;
     fprintf(stderr, "%s: there is no display; run the program in a mode that draws nothing\n", function);
     exit(EXIT_FAILURE);
 }
-/* A function of the library with whatever parameters. */
+/* A function of the library with any parameters. */
 #define SUPERSTEP_NO_DISPLAY(RESULT, NAME) \
     static inline __attribute__((unused)) RESULT NAME(...) { superstep_no_display(#NAME); }
 #else
-#define SUPERSTEP_NO_DISPLAY(RESULT, NAME) /* C has no functions with whatever parameters: only types and numbers. */
+#define SUPERSTEP_NO_DISPLAY(RESULT, NAME) /* C has no functions with any parameters: only types and numbers. */
 #endif
 
 #define GL_FALSE 0
@@ -99,7 +99,7 @@ SUPERSTEP_VOID(glPointSize) SUPERSTEP_VOID(glRasterPos2f) SUPERSTEP_VOID(glRectf
 SUPERSTEP_VOID(glVertex2f) SUPERSTEP_VOID(glVertex3f) SUPERSTEP_VOID(glVertex3dv) SUPERSTEP_VOID(glVertex3fv)
 SUPERSTEP_VOID(glViewport)
 
-/* The types of later functions, where the program brings them. */
+/* Types of later functions, if the program declares them. */
 #if __has_include(<GL/glext.h>)
 #include <GL/glext.h>
 #endif

@@ -1,4 +1,4 @@
-/* Stands in for OpenGL's utilities; see gl.h. */
+/* Replaces OpenGL's utilities; see gl.h. */
 #ifndef SUPERSTEP_GLU_H
 #define SUPERSTEP_GLU_H
 

@@ -1,2 +1,2 @@
-/* Stands in for the window library GLUT; see gl.h. */
+/* Replaces the window library GLUT; see gl.h. */
 #include <GL/freeglut.h>

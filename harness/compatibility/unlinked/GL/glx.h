@@ -1,10 +1,10 @@
-/* Stands in for OpenGL's connection to X; see gl.h. */
+/* Replaces OpenGL's connection to X; see gl.h. */
 #ifndef SUPERSTEP_GLX_H
 #define SUPERSTEP_GLX_H
 
 #include <GL/gl.h>
 
-/* Asked before main begins by programs that may never draw: no function is there. */
+/* Programs that may never draw call this before main; it finds no function. */
 static inline __attribute__((unused)) void (*glXGetProcAddress(const GLubyte *))(void) { return 0; }
 
 #endif

@@ -10,7 +10,7 @@ struct Line {
 }
 
 #[test]
-fn an_executable_takes_no_option_for_a_compilation() {
+fn compiler_options_for_an_executable_are_refused() {
     let program = std::env::current_exe().unwrap();
     let suite = |words: &[&str]| {
         let line = Line::parse_from([&["line"], words].concat());
@@ -19,7 +19,7 @@ fn an_executable_takes_no_option_for_a_compilation() {
     assert!(suite(&["--exit-code", "1"]).is_ok());
     let error = suite(&["-D", "N=4"]).unwrap_err().to_string();
     assert!(
-        error.starts_with("--define is for a compilation"),
+        error.starts_with("--define is a compiler option"),
         "{error}"
     );
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn sizes_are_read_and_nonsense_is_refused() {
+fn valid_sizes_are_parsed_and_others_refused() {
     let bytes = |text: &str| text.parse::<ByteSize>().map(|size| size.bytes);
     assert_eq!(bytes("2GB"), Ok(2_000_000_000));
     assert_eq!(bytes("1.5 mib"), Ok(3 << 19));

@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::arguments::value::ByteSize;
 use crate::capture::failure;
 use crate::results::Reporter;
-use crate::suite::analysis_memory_bytes;
-use superstep_analysis::communication::{MemoryLimit, Options};
+use crate::suite::memory_limit;
+use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::Settings;
 use superstep_analysis::{analyse_within, tables};
 use superstep_build::failure::Failure;
@@ -16,34 +16,34 @@ use superstep_trace::captures_in;
 
 use crate::{capture, terminal};
 
-/// Path of a Python with the module and Spark.
+/// Variable with the path of a Python that has the module and Spark.
 const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them. A folder with those of several processes means all of them.
+    /// Captures: folders, or any file in them. A folder with captures of multiple processes selects all of these.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
-    /// Folder for the tables, as CSV and JSON; those of several captures go to a folder each.
+    /// Folder for the tables, as CSV and JSON; multiple captures get a subfolder each.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
     /// Memory limit for the analysis on this machine, for example 2GB [default: a quarter of the machine's memory].
     #[arg(long, value_name = "SIZE", conflicts_with = "spark")]
     analysis_memory: Option<ByteSize>,
-    /// Analyse on a Spark cluster: its master, for example spark://host:7077. Captures and tables are where all machines see
-    /// them. Python's superstep, pyspark, pandas and pyarrow are needed: python3, or what SUPERSTEP_PYTHON names.
+    /// Analyse on the Spark cluster with this master, for example spark://host:7077. All machines need access to the captures and tables.
+    /// Needs superstep, pyspark, pandas and pyarrow in python3, or in the Python that SUPERSTEP_PYTHON names.
     #[arg(long, value_name = "URL")]
     spark: Option<String>,
-    /// Parts that the pages of memory are spread over, at least one for each core [default: one for 67 million accesses, at least 64].
+    /// Number of buckets that memory pages are distributed over, at least one per core [default: one per 67 million accesses, at least 64].
     #[arg(long, value_name = "N", requires = "spark")]
     buckets: Option<u32>,
-    /// Memory of a task outside of Java's heap [default: 1GB].
+    /// Memory of a task outside Java's heap [default: 1GB].
     #[arg(long, value_name = "SIZE", requires = "spark")]
     task_memory: Option<ByteSize>,
-    /// Give up when there was no executor for so long [default: 120].
+    /// Give up after this time without an executor [default: 120].
     #[arg(long, value_name = "SECONDS", requires = "spark")]
     executor_wait: Option<u32>,
-    /// A setting of Spark; repeat the option for more.
+    /// Spark setting; can be given multiple times.
     #[arg(long, value_name = "KEY=VALUE", requires = "spark")]
     spark_conf: Vec<String>,
 }
@@ -53,10 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if let Some(master) = &args.spark {
         return on_cluster(args, &captures, master);
     }
-    let limit = MemoryLimit {
-        bytes: analysis_memory_bytes(args.analysis_memory).unwrap_or(u64::MAX),
-        spill_into: args.out.clone(),
-    };
+    let limit = memory_limit(args.analysis_memory, &args.out);
     std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
     let mut code = exit_code::OK;
     for (path, folder) in captures.iter().zip(folders(&captures)) {
@@ -94,7 +91,7 @@ fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// A folder for the tables of each capture; `superstep.spark` uses the same names.
+/// Returns a folder name for the tables of each capture; `superstep.spark` uses the same names.
 fn folders(captures: &[PathBuf]) -> Vec<String> {
     if let [_] = captures {
         return vec![String::new()];
@@ -152,7 +149,7 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
     }
     let status = command.arg("--").args(captures).status();
     let status = status.map_err(|error| Failure::internal("start Python", error))?;
-    // It uses the same codes; a killed process has none.
+    // Python exits with the same codes; a killed process has none.
     Ok(status.code().unwrap_or(exit_code::CLUSTER))
 }
 

@@ -1,4 +1,4 @@
-//! `superstep dump`: the accesses of a capture, one access group a line.
+//! `superstep dump`: the accesses of a capture, one access group per line.
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-/// Prints the selected accesses. Damage ends the list and is returned, so that earlier accesses are printed.
+/// Prints the selected accesses up to the first damage, which is returned.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut buffer = GroupBuffer::default();
@@ -146,7 +146,7 @@ fn line(
     )
 }
 
-/// The addresses of a group: start and stride if evenly spaced inside an allocation, else all of them.
+/// Formats the addresses of a group: start and stride if they are evenly spaced in one allocation, otherwise every address.
 fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     let active = group.active_addresses();
     let one = |address: u64| match map.resolve(address) {

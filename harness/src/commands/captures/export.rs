@@ -17,7 +17,6 @@ use superstep_trace::{Capture, memtrace_v1};
 
 use crate::{capture, terminal};
 
-/// A format of other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The format of the thesis: one file per stream, one record per thread access.
@@ -37,7 +36,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Name on the command line, and of the default folder.
+    /// Returns the name on the command line, which is also the default folder's.
     fn name(self) -> String {
         let name = self.to_possible_value();
         name.map(|value| value.get_name().to_owned())
@@ -70,7 +69,7 @@ pub struct Args {
     /// Format to write.
     #[arg(long, value_enum)]
     format: Format,
-    /// Table to write as Parquet, CSV or JSON; repeat the option for more [default: all].
+    /// Table to write as Parquet, CSV or JSON; can be given multiple times [default: all].
     #[arg(long = "table", value_name = "TABLE", value_parser = table())]
     tables: Vec<TableName>,
     /// Folder for the files [default: the name of the format].

@@ -1,4 +1,4 @@
-//! `superstep import`: files of another format become a capture.
+//! `superstep import`: makes a capture from files in another format.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,6 @@ use superstep_build::{bail, exit_code};
 use superstep_export::nvbit;
 use superstep_trace::{StreamId, memtrace_v1};
 
-/// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The format of the thesis: one file per stream.
@@ -86,7 +85,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
         return Ok(exit_code::OK);
     }
     for (opcode, lines) in &imported.unknown {
-        eprintln!("warning: {lines} lines with {opcode} are missing: its accesses are not known");
+        eprintln!("warning: {lines} lines with {opcode} are left out: its accesses are unknown");
     }
     Ok(exit_code::CAPTURE_INCOMPLETE)
 }

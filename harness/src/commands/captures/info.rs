@@ -1,4 +1,4 @@
-//! `superstep info`: what a capture holds, and whether it is whole.
+//! `superstep info`: shows what a capture contains, and whether it is complete.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ struct Info<'a> {
     outcome: Option<&'a Outcome>,
     stored_bytes: u64,
     thread_accesses: u64,
-    /// Accesses were summed up while kernels ran, and are not in the capture.
+    /// True if accesses were summed while kernels ran and are not in the capture.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_situ: bool,
     modules: Vec<ModuleInfo<'a>>,
@@ -47,7 +47,7 @@ struct Contents {
     streams: Vec<StreamInfo>,
     kernels: Vec<KernelInfo>,
     launches: u64,
-    /// Launches without an end: they were running when the capture stopped.
+    /// Launches that were running when the capture stopped.
     launches_not_ended: u64,
     allocations: u64,
     allocated_bytes: u64,
@@ -66,7 +66,7 @@ struct ModuleInfo<'a> {
     kernels: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct StreamInfo {
     stream: u32,
     launches: u64,
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let _step = Reporter::only_step("verification", &capture);
         capture.verify().map_err(failure)?
     };
-    // Opening does not look at the bytes of accesses.
+    // Opening a capture does not check the bytes of accesses.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
     terminal::print(|out| match args.json {
@@ -192,11 +192,8 @@ fn add_launch(
     kernel.launches += 1;
     kernel.ctas += launch.ctas();
     kernel.thread_accesses += thread_accesses;
-    let stream = streams.entry(launch.stream.0).or_insert(StreamInfo {
-        stream: launch.stream.0,
-        launches: 0,
-        thread_accesses: 0,
-    });
+    let stream = streams.entry(launch.stream.0).or_default();
+    stream.stream = launch.stream.0;
     stream.launches += 1;
     stream.thread_accesses += thread_accesses;
     contents.launches += 1;

@@ -1,4 +1,4 @@
-//! `superstep verify`: a capture against itself, or with `--counters` against the GPU's own counters.
+//! `superstep verify`: checks a capture, or compares it with hardware counters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Args {
     /// Capture: its folder, or any file in it.
     #[arg(value_name = "CAPTURE", required_unless_present = "ncu_options")]
     path: Option<PathBuf>,
-    /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute made of the untraced program.
+    /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute wrote for the untraced program.
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
     /// Print the options with which Nsight Compute collects the counters: `ncu $(superstep verify --ncu-options) PROGRAM`.
@@ -31,9 +31,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let Some(path) = &args.path else {
-        let options = counters::ncu_options("counters.csv");
-        terminal::print(|out| writeln!(out, "{options}"))?;
-        return Ok(exit_code::OK);
+        return terminal::print_lines(&[counters::ncu_options()]);
     };
     let Some(file) = &args.counters else {
         return check_capture(path);
@@ -60,7 +58,7 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         true => checks.extend(verify::check_sums(&capture)),
         false => checks.extend(verify::checks(&scan)),
     }
-    if let Some(selection) = verify::selection_of(&capture) {
+    if let Some(selection) = &capture.header.selection {
         let held = verify::check_selection(&capture, &scan, selection);
         checks.push(held.map_err(failure)?.0);
     }

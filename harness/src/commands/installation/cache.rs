@@ -1,12 +1,11 @@
-//! `superstep cache`: what the user's cache holds, and making it smaller.
+//! `superstep cache`: shows and prunes the user's cache.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::arguments::value::ByteSize;
-use crate::results::{MessageFormat, counted, human_bytes};
-use crate::sizes::size;
+use crate::results::{MessageFormat, bytes_below, counted, human_bytes};
 use superstep_build::compile::{PruneLimits, StepCache};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -14,14 +13,14 @@ use superstep_build::fetch::default_cache_dir;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Remove the least recently used build steps until the others fit --max-size. `superstep suite` does this on its own, with the
+    /// Remove the least recently used build steps until the rest fits --max-size. `superstep suite` does this automatically, with the
     /// default limits.
     #[arg(long)]
     prune: bool,
-    /// Size limit of the build steps that are kept.
+    /// Size limit of the cached build steps.
     #[arg(long, value_name = "SIZE", default_value = "20GiB", requires = "prune")]
     max_size: ByteSize,
-    /// Keep what was used within this many hours, of any size.
+    /// Keep build steps used within this many hours, regardless of their size.
     #[arg(long, value_name = "HOURS", default_value_t = 24, requires = "prune")]
     unused_for: u64,
     /// Format of the messages.
@@ -57,7 +56,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                 let (kept, kept_size) = steps(pruned.kept, pruned.kept_bytes);
                 writeln!(
                     out,
-                    "removed {removed} ({removed_size}); {kept} stay ({kept_size})"
+                    "removed {removed} ({removed_size}), kept {kept} ({kept_size})"
                 )?;
             }
             writeln!(out, "{}: {}", folder.display(), human_bytes(total))?;
@@ -73,7 +72,7 @@ fn parts(folder: &Path) -> Vec<(String, u64)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let part = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        (name, size(&entry.path()))
+        (name, bytes_below(&entry.path()))
     };
     let mut parts: Vec<_> = entries.map(part).collect();
     parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -1,4 +1,4 @@
-//! `superstep completions`: a completion script.
+//! `superstep completions`: prints a completion script.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

@@ -1,4 +1,4 @@
-//! `superstep doctor`: what is here, what is missing, and how to fix it.
+//! `superstep doctor`: lists tools, libraries and devices, and how to fix what is missing.
 
 use std::fmt::Display;
 use superstep_toolchain::variable::{CACHE, CUDA, LLVM};
@@ -8,10 +8,6 @@ use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
 use superstep_toolchain::{Llvm, Purpose, Survey, cache_dir, check, gpu};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {}
-
-/// Lines of the output.
 #[derive(Default)]
 struct Findings {
     lines: Vec<String>,
@@ -89,7 +85,7 @@ impl Findings {
         }
     }
 
-    /// A missing GPU is no fault: the CPU backend serves.
+    /// A missing GPU is not an error, since the CPU backend needs none.
     fn gpus(&mut self) {
         let gpus = gpu::detect();
         if let Some(driver) = &gpus.driver {
@@ -107,7 +103,7 @@ impl Findings {
     }
 }
 
-pub fn run(_args: &Args) -> Result<i32, Failure> {
+pub fn run() -> Result<i32, Failure> {
     let mut findings = Findings::default();
     findings.toolchain();
     findings.installation();

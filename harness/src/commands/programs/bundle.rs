@@ -1,4 +1,4 @@
-//! `superstep bundle`: a suite or a program in a folder that runs on a machine with nothing but a driver.
+//! `superstep bundle`: packs a suite or a program into a folder that runs on a machine with only a driver.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub struct Args {
     /// Sizes whose inputs are included, comma-separated [default: the default size of the suite].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     size: Vec<String>,
-    /// How records get from the GPU to the host.
+    /// Protocol that transfers records from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     protocol: Protocol,
     /// Include the programs with these probes (comma-separated) instead of the traced and the counting programs; `injection` is for
@@ -45,7 +45,7 @@ pub struct Args {
     build: BuildArgs,
 }
 
-/// `--backend auto` means CUDA here: a bundle is for another machine.
+/// Treats `--backend auto` as CUDA, since a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
     let build = args
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         session.suite(&args.suite)?
     };
     start_workers(args.build.jobs)?;
-    let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
+    let probes: Vec<Probe> = (with_both_injections(&args.probe).into_iter())
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
     // Missing inputs are left out of the bundle with a warning.
@@ -123,8 +123,8 @@ fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>)
     println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
 }
 
-/// Adds both probes of an injection if one is named.
-fn with_their_own(names: &[String]) -> Vec<&str> {
+/// Replaces either probe of an injection by both.
+fn with_both_injections(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {
         let group = match PROBES.contains(&name.as_str()) {
@@ -140,7 +140,7 @@ fn with_their_own(names: &[String]) -> Vec<&str> {
     all
 }
 
-/// Builds each program with the three executables of a suite; with probes, without and with each of them.
+/// Builds the three variants of each program, or with `probes` the native variant and one for each probe.
 fn build_programs<'a>(
     session: &Session,
     fetched: &Fetched<'a>,

@@ -1,11 +1,12 @@
-//! `superstep explain`: which memory each operation of a program touches and why; for a suite, the sums.
+//! `superstep explain`: explains which memory each operation of a program accesses, or summarises that for a suite.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::results::{Color, MessageFormat, plain_table, table_lines};
+use crate::results::{MessageFormat, is_coloured, plain_table, table_lines};
 use crate::session::Session;
+use clap::ColorChoice;
 use serde_json::{Value, json};
 use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Explanation, Program, Summary};
 use superstep_build::failure::Failure;
@@ -46,7 +47,7 @@ pub struct Args {
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     strict: bool,
-    /// Accept inline PTX whose accesses cannot be read from its text, and count it.
+    /// Accept inline PTX whose accesses cannot be determined from its text, and count it.
     #[arg(long)]
     allow_opaque_asm: bool,
     /// GPU architecture to compile for.
@@ -59,7 +60,7 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-pub fn run(args: &Args, color: Color) -> Result<i32, Failure> {
+pub fn run(args: &Args, color: ColorChoice) -> Result<i32, Failure> {
     let build = BuildOptions {
         gpu_archs: vec![args.gpu_arch],
         strict: args.strict,
@@ -159,7 +160,7 @@ fn explain_suite(
     args: &Args,
     suite: &str,
     session: &Session,
-    color: Color,
+    color: ColorChoice,
 ) -> Result<i32, Failure> {
     let suite = session.suite(suite)?;
     let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
@@ -180,7 +181,7 @@ fn explain_suite(
     session.reporter.finish();
     print(|out| match args.json {
         true => writeln!(out, "{:#}", suite_json(&suite.name, &rows)),
-        false => writeln!(out, "{}", suite_table(&rows, color.on_stdout())),
+        false => writeln!(out, "{}", suite_table(&rows, is_coloured(color))),
     })?;
     let mut code = exit_code::OK;
     for (program, summary) in &rows {

@@ -13,7 +13,8 @@ use superstep_trace::Backend;
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, Injection, Made, Outcome, PROBES, Tally, tally, tally_table,
+    Campaign, CampaignOptions, CampaignResult, Injection, Outcome, PROBES, Tally, tally,
+    tally_table,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
@@ -25,15 +26,8 @@ pub struct Args {
     /// Take the programs from this bundle (`superstep bundle … --probe injection`) instead of building them.
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// Number of errors to inject into each program, one per run.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    injections: u64,
-    /// Seed that chooses the errors.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
-    #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
-    patience: f64,
+    #[command(flatten)]
+    campaign: CampaignOptions,
     #[command(flatten)]
     programs: ProgramArgs,
 }
@@ -42,14 +36,13 @@ table! {
     /// One injection.
     struct OutcomeRow = "outcomes" {
         injection: Injection;
-        outcome: &'static str = "what came of it";
+        outcome: &'static str = "outcome of the run";
     }
 }
 
-/// Name and title.
-const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
+const PAGE: (&str, &str) = ("injection", "outcomes of one flipped bit");
 
-/// Processes that share one GPU; more of them only wait for the driver.
+/// Number of processes that share one GPU; more would only wait for the driver.
 const GPU_JOBS: usize = 4;
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -59,19 +52,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);
     start_workers(args.programs.build.jobs.or(own_jobs))?;
     let execution = args.programs.execute.execution(&session)?;
-    let asked = args.programs.asked(&session)?;
+    let chosen = args.programs.chosen(&session)?;
     let [counting, flipping] = PROBES.map(|name| session.probe(name));
     let (counting, flipping) = (counting?, flipping?);
-    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
     let profiles = session.build_probed(&fetched, &counting)?;
     let flips = session.build_probed(&fetched, &flipping)?;
-    let campaign = CampaignOptions {
-        injections: args.injections,
-        seed: args.seed,
-        patience: args.patience.max(1.0),
-    };
     let out = &args.programs.execute.out;
-    let folder = out.join(PAGE.0).join(&asked.suite.name);
+    let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
@@ -80,7 +68,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
         let name = &profile.benchmark.name;
         let (programs, place) = ((profile, flip), folder.join(name));
-        match run_one(&session, &fetched, &execution, programs, &campaign, &place) {
+        match run_one(
+            &session,
+            &fetched,
+            &execution,
+            programs,
+            &args.campaign,
+            &place,
+        ) {
             Ok(tally) => tallies.push((name.clone(), tally)),
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
@@ -89,8 +84,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     session.reporter.finish();
-    let (suite, size, backend) = (&asked.suite.name, &fetched.size, session.backend());
-    let (injections, seed) = (args.injections, args.seed);
+    let (suite, size, backend) = (&chosen.suite.name, &fetched.size, session.backend());
+    let CampaignOptions {
+        injections, seed, ..
+    } = args.campaign;
     let command: Vec<String> = std::env::args().collect();
     let lines = [
         format!("Suite {suite}, size {size}, backend {backend}."),
@@ -110,7 +107,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Runs the campaign on a program, which is built with both probes.
 fn run_one(
     session: &Session,
     fetched: &Fetched<'_>,
@@ -140,11 +136,11 @@ fn run_one(
     Ok(tally(&classes))
 }
 
-/// Reports unsteady places and missed injections.
-fn warn(name: &str, made: &Made, reporter: &Reporter) {
+/// Warns about instructions whose counts vary, and about missed injections.
+fn warn(name: &str, made: &CampaignResult, reporter: &Reporter) {
     if made.unsteady_places > 0 {
         reporter.line(&format!(
-            "warning: {name} executed {} of the chosen instructions more or less often when it ran again: what its threads do differs from run to run",
+            "warning: {name} executed {} of the chosen instructions a different number of times in another run: its threads behave differently from run to run",
             made.unsteady_places
         ));
     }
@@ -159,7 +155,7 @@ fn warn(name: &str, made: &Made, reporter: &Reporter) {
 
 /// Disables address randomisation of the programs that we start: the effect of a flipped bit of a pointer depends on addresses.
 fn fix_addresses() {
-    /// Makes `personality` return the setting without a change.
+    /// Makes `personality` return the setting unchanged.
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
     unsafe {
@@ -170,7 +166,7 @@ fn fix_addresses() {
     }
 }
 
-fn write_outcomes(folder: &Path, made: &Made) -> Result<(), Failure> {
+fn write_outcomes(folder: &Path, made: &CampaignResult) -> Result<(), Failure> {
     let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),

@@ -1,4 +1,4 @@
-//! `superstep probe`: a program or a suite with a probe, from its definition to its tables.
+//! `superstep probe`: runs a program or a suite with probes, and writes their tables.
 
 use std::path::PathBuf;
 
@@ -33,18 +33,18 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-/// Runs each probe by itself: its code must not be measured by another.
+/// Runs probes separately, so that none measures the code of another.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let programs = &args.programs;
     programs.execute.record.whole_launches()?;
     start_workers(programs.build.jobs)?;
     let session = programs.session(args.bundle.as_deref())?;
-    let asked = programs.asked(&session)?;
+    let chosen = programs.chosen(&session)?;
     let execution = programs.execute.execution(&session)?;
     let probes: Vec<Probe> = (args.probe.split(','))
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
-    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
     let mut code = exit_code::OK;
     for probe in &probes {
         let run = RunOptions {
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             repeat: args.repeat,
         };
         let folder = programs.execute.out.join("probes").join(&probe.spec.name);
-        let folder = folder.join(&asked.suite.name);
+        let folder = folder.join(&chosen.suite.name);
         let record = measure(&session, &fetched, &execution, probe, &run, &folder)?;
         session.reporter.finish();
         let study = write_study(&folder, &record)?;

@@ -1,7 +1,8 @@
-//! `superstep run`: one program, the same way as a suite.
+//! `superstep run`: runs one program in the same way as a suite.
 
 use std::path::PathBuf;
 
+use clap::ColorChoice;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -9,14 +10,14 @@ use crate::arguments::programs::{command, is_manifest, one_program};
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, FetchArgs, session, start_workers};
-use crate::results::{Color, MessageFormat};
+use crate::results::MessageFormat;
 use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 use crate::terminal::print_lines;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. Without it, what follows `--` is
-    /// a command that starts executables of projects: mpirun, a script.
+    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. If it is left out, a command that starts
+    /// executables of projects, such as mpirun or a script, follows `--`.
     #[arg(
         value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml",
         required_unless_present = "args"
@@ -38,9 +39,9 @@ pub struct Args {
     run: ReportedRunArgs,
 }
 
-pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     let is_manifest = args.program.as_deref().is_some_and(is_manifest);
-    let asked = match &args.program {
+    let chosen = match &args.program {
         Some(program) => one_program(program, &args.source, args.size.clone())?,
         None => command(&args.source)?,
     };
@@ -48,10 +49,10 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let execute = &args.run.execute;
     let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;
     let options = SuiteOptions {
-        golden: is_manifest.then(|| golden_folder(&asked.suite)),
+        golden: is_manifest.then(|| golden_folder(&chosen.suite)),
         ..args.run.options(&session)?
     };
-    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
     if args.dry_run {
         return print_lines(&session.commands(&fetched)?);
     }

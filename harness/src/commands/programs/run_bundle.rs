@@ -1,13 +1,13 @@
-//! `superstep run-bundle`: runs, verifies and reports what a bundle holds.
+//! `superstep run-bundle`: runs, verifies and reports the programs of a bundle.
 
 use std::path::PathBuf;
 
+use clap::ColorChoice;
 use superstep_build::failure::Failure;
 
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::{FetchArgs, SelectArgs};
 use crate::bundle::Bundle;
-use crate::results::Color;
 use crate::session::Session;
 use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 
@@ -27,7 +27,7 @@ pub struct Args {
     run: ReportedRunArgs,
 }
 
-pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     let bundle = Bundle::open_or_own(args.bundle)?;
     let format = args.run.execute.message_format;
     let mut session = Session::of_bundle(bundle, args.fetch.options()?, format);

@@ -1,12 +1,12 @@
-//! `superstep suite`: a whole suite, from its manifest to its report.
+//! `superstep suite`: builds, runs, verifies and reports a suite.
 
+use clap::ColorChoice;
 use serde_json::json;
 use superstep_build::compile::PruneLimits;
 use superstep_build::failure::Failure;
 
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::{BuildArgs, FetchArgs, SelectArgs, session, start_workers};
-use crate::results::Color;
 use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 use crate::terminal::print_lines;
 
@@ -31,7 +31,7 @@ pub struct Args {
     run: ReportedRunArgs,
 }
 
-pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     let (execute, in_situ) = (&args.run.execute, args.run.in_situ);
     let session = session(None, &args.build, &args.fetch, execute, in_situ)?;
     start_workers(args.build.jobs)?;

@@ -8,7 +8,6 @@ use superstep_build::{exit_code, interrupt};
 
 use super::Tools;
 
-/// Starts a command with these variables set.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Command that builds the project.

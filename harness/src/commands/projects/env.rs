@@ -1,23 +1,18 @@
-//! `superstep env`: the variables with which `build` starts a build system.
+//! `superstep env`: prints the variables that `build` sets for a build system.
+
+use std::ffi::OsString;
 
 use superstep_build::compile::quote;
-use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
 use super::Tools;
-use crate::terminal::print;
+use crate::terminal::print_lines;
 
-/// Prints the variables by which build systems find Superstep's compiler, for `eval "$(superstep env)"`.
-#[derive(Debug, clap::Args)]
-pub struct Args {}
-
-pub fn run(_: &Args) -> Result<i32, Failure> {
+pub fn run() -> Result<i32, Failure> {
     let variables = Tools::find()?.toolkit()?.variables();
-    print(|out| {
-        for (name, value) in variables {
-            writeln!(out, "export {name}={}", quote(&value.to_string_lossy()))?;
-        }
-        Ok(())
-    })?;
-    Ok(exit_code::OK)
+    let line = |(name, value): (&str, OsString)| {
+        let value = quote(&value.to_string_lossy());
+        format!("export {name}={value}")
+    };
+    print_lines(&variables.into_iter().map(line).collect::<Vec<_>>())
 }

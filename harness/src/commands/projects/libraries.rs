@@ -1,14 +1,13 @@
-//! `superstep libraries`, which an executable's start script calls: where its proprietary libraries are.
+//! `superstep libraries`, called by an executable's start script: prints the folders of its proprietary libraries.
 
 use std::path::PathBuf;
 
 use superstep_build::failure::Failure;
 use superstep_build::fetch::default_cache_dir;
-use superstep_build::{exit_code, run as program};
+use superstep_build::run as program;
 
-use crate::terminal::print;
+use crate::terminal::print_lines;
 
-/// Prints the LD_LIBRARY_PATH with which a program finds its proprietary libraries.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     file: PathBuf,
@@ -20,6 +19,5 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let say = &mut |line: &str| eprintln!("superstep: {line}");
     let path = program::library_path(&args.file, &default_cache_dir()?, args.blas.as_deref(), say)?;
-    print(|out| writeln!(out, "{}", path.display()))?;
-    Ok(exit_code::OK)
+    print_lines(&[path.display().to_string()])
 }

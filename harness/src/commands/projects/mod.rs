@@ -1,4 +1,4 @@
-//! Commands for projects that their own build systems build.
+//! Commands for projects with their own build systems.
 
 pub mod build;
 pub mod env;

@@ -1,18 +1,16 @@
-//! `superstep modules`, which an executable calls itself: makes the untraced code of its modules.
+//! `superstep modules`, called by an executable: builds the untraced code of its modules.
 
 use std::path::PathBuf;
 
 use superstep_build::compile::{BuildOptions, Program};
-use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::manifest::{Flags, Language, TranslationUnit};
 use superstep_trace::Backend;
 
 use super::Tools;
 use crate::arguments::value::{self, BackendChoice};
-use crate::terminal::print;
+use crate::terminal::print_lines;
 
-/// Makes the untraced code of a program's modules and prints the list of it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Executable, or shared library.
@@ -45,6 +43,5 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         flags: Flags::default(),
         constants: Vec::new(),
     })?;
-    print(|out| writeln!(out, "{}", list.display()))?;
-    Ok(exit_code::OK)
+    print_lines(&[list.display().to_string()])
 }

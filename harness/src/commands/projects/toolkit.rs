@@ -8,7 +8,6 @@ use superstep_toolchain::proprietary::PROPRIETARY_PACKAGES;
 
 use super::Tools;
 
-/// Changes what the compiler of `build` has.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -17,7 +16,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Adds proprietary libraries of NVIDIA's to compile and link with. Their own code is not kept: the machine that runs the program has it.
+    /// Adds NVIDIA's proprietary libraries to compile and link with. Their code is not kept; the machine that runs the program needs it.
     Add {
         #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]
         names: Vec<String>,

@@ -1,10 +1,10 @@
-//! `superstep compare`: did two runs do the same? Counts, digests, volumes and times, benchmark by benchmark.
+//! `superstep compare`: compares counts, digests, volumes and times of two runs, benchmark by benchmark.
 
 use std::path::PathBuf;
 
 use crate::arguments::value;
 use crate::results::{MessageFormat, RunFolder, human_bytes};
-use crate::verify::{in_short, same_each_launch};
+use crate::verify::{Difference, in_short, same_each_launch};
 use serde::Serialize;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, CommunicationSummary, Reproducibility, RunSummary, Seconds, Status, in_words,
@@ -20,8 +20,8 @@ pub struct Args {
     run_a: PathBuf,
     /// Folder of the second run, of the same suite and size.
     run_b: PathBuf,
-    /// Accepted increase of a time from the first run to the second, in percent [default: any; times are only shown]. Times below 0.05 s
-    /// in both runs do not count.
+    /// Accepted increase of a time from the first run to the second, in percent [default: any]. Times below 0.05 s in both runs are
+    /// ignored.
     #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_slowdown: Option<f64>,
     /// Format of the messages.
@@ -39,7 +39,7 @@ struct Line {
     benchmark: String,
     equal: bool,
     detail: String,
-    /// Times of the second run over those of the first; empty if one ran on a GPU and one on a CPU.
+    /// Ratios of the second run's times to the first's; empty if only one of them ran on a GPU.
     time_ratios: Vec<(&'static str, f64)>,
 }
 
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Reason why times of the two runs are not comparable.
+/// Returns the reason why times of the two runs are not comparable.
 fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
     (a.backend != b.backend).then(|| {
         format!(
@@ -140,11 +140,6 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-/// The first difference between two runs of a benchmark.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Difference(String);
-
 /// Compares two values; `show` formats them for the message.
 fn same<T: PartialEq>(
     what: &str,
@@ -185,7 +180,7 @@ fn show_communication(communication: &Option<CommunicationSummary>) -> String {
     )
 }
 
-/// A summary of two equal results, or the first difference.
+/// Returns a summary of two equal results, or the first difference.
 fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
@@ -249,7 +244,7 @@ fn benchmarks(
     Ok(detail)
 }
 
-/// Compares the bounds of communication, where one run was in situ.
+/// Compares the bounds of communication if one run was in situ.
 fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `superstep trends`: many runs, one after the other in time, as a page of lines.
+//! `superstep trends`: draws numbers of many runs over time.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,8 @@ use crate::results::RunFolder;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folders of runs, for example `out/thesis/2*`. Those of one suite, size and device are drawn together, in the order of their starts.
+    /// Folders of runs, for example `out/thesis/2*`. Runs of the same suite, size and device are drawn together, in the order of their
+    /// start.
     #[arg(value_name = "RUN_DIR", required = true)]
     runs: Vec<PathBuf>,
     /// Folder for the page, the figures and their tables.

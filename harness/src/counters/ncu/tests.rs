@@ -22,7 +22,7 @@ fn a_recorded_profile_is_read() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn errors_name_the_invalid_line() {
     let header = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
     let table = |rest: &str| header.to_owned() + rest;
     for (text, expected) in [

@@ -1,4 +1,4 @@
-//! Runs a campaign on one program, and goes on with one that was interrupted.
+//! Runs a campaign on one program, or continues an interrupted one.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use superstep_abi::KeepThreads;
 use superstep_trace::ProbeResults;
 
@@ -23,12 +24,17 @@ use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::run::End;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct CampaignOptions {
+    /// Number of errors to inject into each program, one per run.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub injections: u64,
+    /// Seed that chooses the errors.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// A run counts as a hang after this multiple of the reference's time plus 2 seconds.
-    pub patience: f64,
+    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
+    #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
+    patience: f64,
 }
 
 /// A line of `outcomes.jsonl`.
@@ -39,38 +45,18 @@ struct Line {
     outcome: Outcome,
 }
 
-/// `campaign.json`, equal for a campaign that is continued.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Identity {
-    schema_version: u32,
-    seed: u64,
-    program_sha256: String,
-    size: String,
-    executions: u64,
-}
-
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
     /// The program with the probe `injection-profile`, which counts.
     pub profile: &'a Path,
-    /// With the probe `injection`, which flips a bit.
+    /// The program with the probe `injection`, which flips a bit.
     pub flip: &'a Path,
     pub folder: &'a Path,
 }
 
-/// One run of the program. The probe's results go to `results` in `place`.
-pub(super) struct Setting<'a> {
-    pub program: &'a Path,
-    pub place: &'a Path,
-    pub parameters: [u64; 5],
-    /// A file with the places whose counts by thread are kept.
-    pub places: Option<&'a Path>,
-    pub limit: Option<Duration>,
-}
-
 #[derive(Debug, Clone, Default)]
-pub struct Made {
+pub struct CampaignResult {
     pub outcomes: Vec<(Injection, Outcome)>,
     /// Places with different counts in two runs without an error.
     pub unsteady_places: u64,
@@ -82,7 +68,7 @@ impl Campaign<'_> {
         &self,
         options: &CampaignOptions,
         progress: impl Fn() + Sync,
-    ) -> Result<Made, Failure> {
+    ) -> Result<CampaignResult, Failure> {
         fs::create_dir_all(self.folder).map_err(Failure::io("make", &self.folder))?;
         let profile = Profile::of(self)?;
         self.check_identity(options, &profile.space)?;
@@ -94,13 +80,14 @@ impl Campaign<'_> {
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = Mutex::new(file.map_err(Failure::io("open", &path))?);
         let reference = &profile.reference;
-        let limit = reference.outcome.wall.mul_f64(options.patience) + Duration::from_secs(2);
-        let company = RwLock::new(());
+        let limit =
+            reference.outcome.wall.mul_f64(options.patience.max(1.0)) + Duration::from_secs(2);
+        let alone = RwLock::new(());
         let made = missing
             .into_par_iter()
             .filter(|_| !interrupt::requested())
             .map(|injection| {
-                let outcome = self.inject(&injection, reference, limit, &company)?;
+                let outcome = self.inject(&injection, reference, limit, &alone)?;
                 let Some(outcome) = outcome else {
                     return Ok(None);
                 };
@@ -113,21 +100,22 @@ impl Campaign<'_> {
             known.insert(line.injection.number, line);
         }
         let in_order = known.into_values();
-        let asked = in_order.filter(|line| line.injection.number < options.injections);
-        Ok(Made {
-            outcomes: asked.map(|line| (line.injection, line.outcome)).collect(),
+        let requested = in_order.filter(|line| line.injection.number < options.injections);
+        Ok(CampaignResult {
+            outcomes: requested
+                .map(|line| (line.injection, line.outcome))
+                .collect(),
             unsteady_places,
         })
     }
 
-    /// One run with one flipped bit, in a folder that is removed afterwards; `None` after an interruption. A run that seems to hang is
-    /// repeated without the `company` of other runs, which may have slowed it down.
+    /// Runs the program with one flipped bit. A run that seems to hang is repeated alone. Returns `None` after an interruption.
     fn inject(
         &self,
         injection: &Injection,
         reference: &Run,
         limit: Duration,
-        company: &RwLock<()>,
+        alone: &RwLock<()>,
     ) -> Result<Option<Outcome>, Failure> {
         let place = self.folder.join(format!("run-{}", injection.number));
         remove(&place);
@@ -138,21 +126,15 @@ impl Campaign<'_> {
             injection.execution,
             u64::from(injection.bit),
         ];
-        let setting = Setting {
-            program: self.flip,
-            place: &place,
-            parameters,
-            places: None,
-            limit: Some(limit),
-        };
+        let execute = || self.execute(self.flip, &place, parameters, None, Some(limit));
         let mut run = {
-            let _others = company.read();
-            self.execute(&setting)?
+            let _shared = alone.read();
+            execute()?
         };
         if run.files.end == End::TimedOut && !interrupt::requested() {
-            let _alone = company.write();
+            let _alone = alone.write();
             remove(&place);
-            run = self.execute(&setting)?;
+            run = execute()?;
         }
         let outcome = (!interrupt::requested()).then(|| {
             let checks = &self.case.benchmark.checks;
@@ -162,37 +144,46 @@ impl Campaign<'_> {
         Ok(outcome)
     }
 
-    pub(super) fn execute(&self, setting: &Setting<'_>) -> Result<Run, Failure> {
+    /// Runs `program` in `place`, with the probe's results in `results`. `places` is a file with the places to count by thread.
+    pub(super) fn execute(
+        &self,
+        program: &Path,
+        place: &Path,
+        parameters: [u64; 5],
+        places: Option<&Path>,
+        limit: Option<Duration>,
+    ) -> Result<Run, Failure> {
         let absolute = |path: &Path| -> PathBuf {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
         };
         let mut execution = self.case.execution.clone();
-        // One worker on the CPU backend: threads interact in the same order in each run.
+        // With one worker on the CPU backend, threads interact in the same order in each run.
         execution.config.cpu_threads = Some(NonZeroUsize::MIN);
-        execution.config.probe_parameters = setting.parameters.to_vec();
-        let place = absolute(setting.place);
+        execution.config.probe_parameters = parameters.to_vec();
+        let place = absolute(place);
         execution.config.probe_results = Some(place.join("results"));
-        if let Some(path) = setting.places {
+        if let Some(path) = places {
             execution.config.probe_threads = KeepThreads::At(absolute(path));
         }
-        execution.timeout = setting.limit.or(execution.timeout);
+        execution.timeout = limit.or(execution.timeout);
         let case = Case {
             execution: &execution,
             ..self.case
         };
-        case.execute(Kind::Probed, setting.program, &place, None)
+        case.execute(Kind::Probed, program, &place, None)
     }
 
+    /// Writes `campaign.json`, or fails if it exists and describes another campaign.
     fn check_identity(&self, options: &CampaignOptions, space: &Space) -> Result<(), Failure> {
         let path = self.folder.join("campaign.json");
         let program = self.flip;
-        let identity = Identity {
-            schema_version: 2,
-            seed: options.seed,
-            program_sha256: identity(program).map_err(Failure::io("read", &program))?,
-            size: self.size.to_owned(),
-            executions: space.executions(),
-        };
+        let identity = json!({
+            "schema_version": 2,
+            "seed": options.seed,
+            "program_sha256": identity(program).map_err(Failure::io("read", &program))?,
+            "size": self.size,
+            "executions": space.executions(),
+        });
         let is_same = |text: &[u8]| serde_json::from_slice(text).ok().as_ref() == Some(&identity);
         match fs::read(&path) {
             Ok(text) if is_same(&text) => Ok(()),
@@ -207,7 +198,7 @@ impl Campaign<'_> {
     }
 }
 
-/// The outcomes so far. A truncated last line is dropped, and its injection repeated.
+/// Reads the outcomes so far. A truncated last line is dropped, and its injection repeated.
 fn read_lines(path: &Path) -> Result<BTreeMap<u64, Line>, Failure> {
     let Ok(file) = File::open(path) else {
         return Ok(BTreeMap::new());
@@ -234,7 +225,7 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
     file.write_all(&text).map_err(Failure::io("write", &path))
 }
 
-/// Number of flipped bits, of a launch that ended.
+/// Returns the number of flipped bits; `None` if no launch ended.
 fn flips(results: &Path) -> Option<u64> {
     let results = ProbeResults::open(results).ok()?;
     let launch = results.launches.first()?;
@@ -242,6 +233,6 @@ fn flips(results: &Path) -> Option<u64> {
 }
 
 pub(super) fn remove(folder: &Path) {
-    // The next run there replaces leftovers.
+    // The next run replaces leftovers.
     let _ = fs::remove_dir_all(folder);
 }

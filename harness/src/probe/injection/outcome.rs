@@ -51,8 +51,8 @@ impl Outcome {
         }
     }
 
-    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is the number of flipped bits that the probe counted;
-    /// unknown if the launch did not end.
+    /// Classifies `run` by comparing it with an error-free `reference`. `flips` is the number of flipped bits; unknown if the launch did
+    /// not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
@@ -78,7 +78,7 @@ impl Outcome {
         if outputs_equal(&reference.files, &run.files, checks).ok {
             return Outcome::Masked;
         }
-        // Only files: every line of standard output may differ.
+        // Compares only files: the pattern matches every line of standard output.
         let files_only = Checks {
             volatile_lines: Regex::new("").into_iter().collect(),
             ..checks.clone()
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// Output of a program without times and addresses.
+/// Replaces numbers, such as times and addresses, in a program's output.
 fn without_numbers(text: &str) -> String {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?").ok());
@@ -101,8 +101,7 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-/// The share of `count` in `all` and its 95 % interval (Wilson, "Probable inference, the law of succession, and statistical inference",
-/// 1927).
+/// Returns the share of `count` in `all` and its 95 % interval (Wilson, "Probable inference …", JASA 22, 1927).
 fn wilson(count: u64, all: u64) -> [f64; 3] {
     const Z: f64 = 1.959_963_984_540_054;
     if all == 0 {
@@ -123,7 +122,7 @@ pub struct Tally {
     pub share: [f64; 3],
 }
 
-/// Counts of all classes; missed injections are left out.
+/// Counts the outcomes of each class, without missed injections.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let made = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = made.count() as u64;
@@ -143,7 +142,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .collect()
 }
 
-/// One line per program and one column per class; the mean of several programs weighs them equally.
+/// Formats a line per program with a column per class. The mean weights programs equally.
 pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
     let header = header.chain(Outcome::ALL.map(|outcome| outcome.word()));

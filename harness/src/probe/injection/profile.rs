@@ -1,10 +1,10 @@
-//! Runs of the program without an error: how it comes out, and what its threads execute.
+//! Runs the program without an error, for its output and its counts of executions.
 
 use std::path::Path;
 
 use superstep_trace::{PointSite, ProbeResults};
 
-use super::campaign::{Campaign, Setting, remove};
+use super::campaign::{Campaign, remove};
 use super::{Choice, Injection, Space};
 use crate::capture;
 use crate::results::write_json;
@@ -15,16 +15,6 @@ use superstep_build::failure::Failure;
 
 /// Parameters that match no launch.
 const NO_ERROR: [u64; 5] = [u64::MAX, 0, 0, 0, 0];
-
-fn without_error<'a>(program: &'a Path, place: &'a Path, places: Option<&'a Path>) -> Setting<'a> {
-    Setting {
-        program,
-        place,
-        parameters: NO_ERROR,
-        places,
-        limit: None,
-    }
-}
 
 pub(super) struct Profile<'a, 'b> {
     campaign: &'a Campaign<'b>,
@@ -37,7 +27,7 @@ impl<'a, 'b> Profile<'a, 'b> {
     pub fn of(campaign: &'a Campaign<'b>) -> Result<Self, Failure> {
         let place = campaign.folder.join("reference");
         remove(&place);
-        let reference = campaign.execute(&without_error(campaign.flip, &place, None))?;
+        let reference = campaign.execute(campaign.flip, &place, NO_ERROR, None, None)?;
         reference.ended_well(&campaign.case)?;
         if reference.summary.as_ref().is_ok_and(|s| s.launches == 0) {
             bail!(
@@ -63,7 +53,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         Ok(profile)
     }
 
-    /// Finds thread and execution of each choice by another run. Also returns the number of places whose counts changed.
+    /// Finds the thread and execution of each choice in another run. Also returns the number of places whose counts changed.
     pub fn locate(&self, choices: &[Choice]) -> Result<(Vec<Injection>, u64), Failure> {
         if choices.is_empty() {
             return Ok((Vec::new(), 0));
@@ -76,13 +66,12 @@ impl<'a, 'b> Profile<'a, 'b> {
         found.map_err(capture::failure)
     }
 
-    /// Runs the counting program; `places` names the places whose counts by thread are kept.
+    /// Runs the counting program; `places` is a file with the places for which counts by thread are kept.
     fn count(&self, name: &str, places: Option<&Path>) -> Result<ProbeResults, Failure> {
         let place = self.campaign.folder.join(name);
         remove(&place);
-        let setting = without_error(self.campaign.profile, &place, places);
-        let run = self.campaign.execute(&setting)?;
-        let case = &self.campaign.case;
+        let Campaign { case, profile, .. } = self.campaign;
+        let run = (self.campaign).execute(profile, &place, NO_ERROR, places, None)?;
         run.ended_well(case)?;
         let name = &case.benchmark.name;
         let fault = run.summary.as_ref().ok().and_then(|s| s.faults.first());
@@ -96,14 +85,14 @@ impl<'a, 'b> Profile<'a, 'b> {
         if !equal.ok {
             bail!(
                 Verification,
-                "failed to inject into {name}: the effect of an error could not be told from its own changes from run to run: {}",
+                "failed to inject into {name}: the effect of an error cannot be distinguished from variation between runs: {}",
                 equal.detail
             );
         }
         ProbeResults::open(&place.join("results")).map_err(capture::failure)
     }
 
-    /// Fails unless both probes number the instructions alike.
+    /// Fails unless both probes number the instructions identically.
     fn same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
         let flip = ProbeResults::open(flip).map_err(capture::failure)?;
         let places = |results: &ProbeResults| -> Vec<(u32, Vec<String>)> {

@@ -1,4 +1,4 @@
-//! The space of injections, and which of them are made.
+//! The space of possible injections, and the choice among them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use superstep_trace::probe::At;
 use superstep_trace::{ProbeResults, SiteTable, TraceError};
 
 table! {
-    /// One injection: a bit of what one execution of an instruction brought.
+    /// One injection: a flipped bit in the result of one execution of an instruction.
     pub struct Injection: Eq, Serialize, Deserialize {
         number: u64 = "number of the injection, from 0";
         launch: u32 = "the launch, in its stream";
@@ -19,13 +19,13 @@ table! {
         thread: u64 = "the thread, by its number in the launch";
         execution: u64 = "which of the thread's executions of it in the launch, from 0";
         bit: u32 = "the bit that was flipped, from 0";
-        target: String = "value, predicate or memory (what a load or an atomic brought)";
+        target: String = "value, predicate or memory (the result of a load or an atomic)";
         what: String = "the instruction's operation";
         line: u32 = "its source line; 0 when unknown";
     }
 }
 
-/// An injection into an instruction of a launch; the counts of threads give the execution.
+/// An injection into an instruction of a launch, for which thread and execution are not located yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     row: usize,
@@ -37,15 +37,11 @@ pub struct Choice {
 
 #[derive(Debug, Clone)]
 struct Row {
-    launch: u32,
-    kernel: String,
-    module: u32,
+    /// An injection without the numbers that depend on the choice.
+    template: Injection,
     slot: u32,
     executions: u64,
     bits: u32,
-    target: &'static str,
-    what: String,
-    line: u32,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -56,7 +52,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Launches of other streams than the first are left out: their order may change.
+    /// Builds the space from launches of the first stream, since the order of others may change.
     pub fn of(profile: &ProbeResults) -> Result<Self, TraceError> {
         let names = SiteTable::new(&profile.modules);
         let mut space = Space::default();
@@ -78,15 +74,18 @@ impl Space {
                 space.before.push(total);
                 total += executions;
                 space.rows.push(Row {
-                    launch: launch.launch,
-                    kernel: names.display_name(&launch.kernel).to_owned(),
-                    module: launch.module,
+                    template: Injection {
+                        launch: launch.launch,
+                        kernel: names.display_name(&launch.kernel).to_owned(),
+                        site: launch.module << 16 | slot,
+                        target: target.to_owned(),
+                        what: site.what.clone(),
+                        line: site.line,
+                        ..Injection::default()
+                    },
                     slot,
                     executions,
                     bits: site.width.max(1),
-                    target,
-                    what: site.what.clone(),
-                    line: site.line,
                 });
             }
         }
@@ -98,7 +97,7 @@ impl Space {
         self.before.last().copied().unwrap_or(0)
     }
 
-    /// Injection `number` of the campaign with `seed`: uniform over executions, then over the bits of the result.
+    /// Chooses injection `number` of the campaign with `seed`, uniformly over executions, then over the bits of the result.
     pub fn choose(&self, seed: u64, number: u64) -> Option<Choice> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -116,14 +115,17 @@ impl Space {
         })
     }
 
-    /// Slots by launch whose counts by thread are needed.
+    /// Returns the slots, by launch, for which counts by thread are needed.
     pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, Vec<u32>> {
         let mut places: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in choices
             .iter()
             .filter_map(|choice| self.rows.get(choice.row))
         {
-            places.entry(row.launch).or_default().push(row.slot);
+            places
+                .entry(row.template.launch)
+                .or_default()
+                .push(row.slot);
         }
         for slots in places.values_mut() {
             slots.sort_unstable();
@@ -132,8 +134,7 @@ impl Space {
         places
     }
 
-    /// Finds the execution of each choice in a second profile, which has counts by thread. Also returns the number of places whose counts
-    /// changed: another thread's timing may decide them.
+    /// Finds executions in a second profile, which has counts by thread. Also returns the number of places whose counts changed.
     pub fn locate(
         &self,
         choices: &[Choice],
@@ -148,7 +149,7 @@ impl Space {
         for (index, choices) in by_row {
             let row = &self.rows[index];
             let launch = (profile.launches.iter())
-                .find(|launch| launch.stream == 0 && launch.launch == row.launch);
+                .find(|launch| launch.stream == 0 && launch.launch == row.template.launch);
             let counts = match launch {
                 Some(launch) => profile.threads(launch, row.slot)?.unwrap_or_default(),
                 None => Vec::new(),
@@ -162,7 +163,7 @@ impl Space {
 }
 
 impl Row {
-    /// The chosen execution, in the order of threads; `None` without any.
+    /// Returns the chosen execution, in the order of threads; `None` if there is none.
     fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
         let mut execution = share(choice.part, counts.iter().sum());
         let thread = counts.iter().position(|&count| {
@@ -174,20 +175,15 @@ impl Row {
         })?;
         Some(Injection {
             number: choice.number,
-            launch: self.launch,
-            kernel: self.kernel.clone(),
-            site: self.module << 16 | self.slot,
             thread: thread as u64,
             execution,
             bit: choice.bit,
-            target: self.target.to_owned(),
-            what: self.what.clone(),
-            line: self.line,
+            ..self.template.clone()
         })
     }
 }
 
-/// `part / 2^64` of `n`, rounded down.
+/// Returns `n * part / 2^64`, rounded down.
 fn share(part: u64, n: u64) -> u64 {
     ((u128::from(part) * u128::from(n)) >> 64) as u64
 }

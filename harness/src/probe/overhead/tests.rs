@@ -1,9 +1,10 @@
 //! Tests of `overhead`.
 
 use super::*;
+use superstep_build::failure::Failure;
 
 #[test]
-fn means_are_geometric_and_failures_do_not_count() {
+fn means_are_geometric_and_ignore_failures() {
     let record = |name: &str, probed: f64| ProbedBenchmark {
         name: name.into(),
         launches: 3,

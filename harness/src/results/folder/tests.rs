@@ -13,7 +13,7 @@ fn latest_is_the_last_run() {
 }
 
 #[test]
-fn the_summary_comes_back_and_another_version_is_refused() {
+fn a_summary_is_read_back_and_other_versions_are_refused() {
     let out = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(out.path(), "toy").unwrap();
     let mut summary = RunSummary {

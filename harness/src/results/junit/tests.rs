@@ -5,7 +5,7 @@ use superstep_analysis::run_summary::{Check, NotCompared};
 use superstep_trace::{Backend, FailureKind};
 
 #[test]
-fn failures_skips_and_earlier_attempts_are_told() {
+fn failures_skips_and_earlier_attempts_are_reported() {
     let benchmark = |name: &str, status, failure| BenchmarkSummary {
         name: name.into(),
         status,

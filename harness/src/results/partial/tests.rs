@@ -6,7 +6,7 @@ use superstep_analysis::run_summary::{BenchmarkSummary, Check, Part, Status};
 use superstep_trace::{Sample, Selection};
 
 #[test]
-fn what_was_not_compared_is_named_with_its_reason() {
+fn missing_comparisons_are_listed_with_their_reason() {
     let benchmark = |name: &str, why| BenchmarkSummary {
         name: name.into(),
         status: Status::Passed,
@@ -33,7 +33,7 @@ fn what_was_not_compared_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_partial_capture_is_never_shown_as_a_whole_one() {
+fn a_partial_capture_is_marked_as_partial() {
     let part = |program, scope, recorded| Part {
         program,
         scope,

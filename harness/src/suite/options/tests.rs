@@ -41,8 +41,8 @@ fn a_newer_gpu_runs_the_code_of_the_default_architecture_too() {
 }
 
 #[test]
-fn what_is_asked_for_is_taken() {
-    let target = Target::choose(Some(Backend::Cpu), &[80, 86]);
-    assert_eq!(target.backend, Backend::Cpu);
-    assert_eq!(target.gpu_archs, [80, 86]);
+fn given_backend_and_architectures_are_used() {
+    let (backend, archs) = choose_target(Some(Backend::Cpu), &[80, 86]);
+    assert_eq!(backend, Backend::Cpu);
+    assert_eq!(archs, [80, 86]);
 }

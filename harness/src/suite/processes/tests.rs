@@ -21,7 +21,7 @@ fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
     }
 }
 
-/// Files of process `pid`: a summary unless it was killed, and a capture.
+/// Writes the files of process `pid`: a summary unless it was killed, and a capture.
 fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]) {
     let process = Process {
         rank: None,
@@ -53,12 +53,12 @@ fn place() -> tempfile::TempDir {
     place
 }
 
-fn collected(place: &Path) -> Left {
+fn collected(place: &Path) -> Collected {
     collect(place, Some(&place.join("capture")), Backend::Cpu, true).unwrap()
 }
 
 #[test]
-fn one_process_leaves_what_it_always_did() {
+fn files_of_a_single_process_have_their_usual_place() {
     for is_killed in [false, true] {
         let place = place();
         leave(place.path(), 3, 0, false, &[]);
@@ -74,7 +74,7 @@ fn one_process_leaves_what_it_always_did() {
     leave(idle.path(), 3, 0, false, &[]);
     assert_eq!(collected(idle.path()).summary.unwrap().launches, 0);
     assert!(idle.path().join("capture/events.sst").is_file());
-    // One that used no CUDA leaves nothing, unless it was stopped: then nobody knows.
+    // A program without CUDA leaves nothing. If it was stopped, whether it would have used CUDA is unknown.
     let (over, stopped) = (place(), place());
     assert_eq!(collected(over.path()).summary.unwrap().launches, 0);
     assert!(over.path().join("capture/events.sst").is_file());
@@ -83,7 +83,7 @@ fn one_process_leaves_what_it_always_did() {
 }
 
 #[test]
-fn several_are_added_up_and_each_fault_names_its_process() {
+fn processes_are_added_up_and_each_fault_names_its_process() {
     let place = place();
     leave(place.path(), 10, 2, false, &[]);
     leave(place.path(), 9, 3, false, &[]);
@@ -100,7 +100,7 @@ fn several_are_added_up_and_each_fault_names_its_process() {
 
 #[test]
 fn a_process_that_ends_early_has_a_summary() {
-    // Whether the launch under way has an end.
+    // The second value is whether the last launch has an end.
     for ends in [true, false] {
         let place = place();
         leave(place.path(), 1, 1, false, &[]);
@@ -143,7 +143,7 @@ fn a_process_that_ends_early_has_a_summary() {
 }
 
 #[test]
-fn a_killed_process_is_missed() {
+fn a_killed_process_is_reported() {
     let place = place();
     leave(place.path(), 1, 1, false, &[]);
     leave(place.path(), 2, 1, true, &[]);

@@ -10,20 +10,20 @@ fn failed(kind: FailureKind) -> BenchmarkSummary {
 }
 
 #[test]
-fn failures_of_the_machine_are_tried_again_and_those_of_the_program_stand() {
-    assert!(stands(&failed(FailureKind::Timeout)));
-    assert!(stands(&failed(FailureKind::Verification)));
+fn failures_of_the_machine_are_retried_and_those_of_the_program_are_final() {
+    assert!(is_final(&failed(FailureKind::Timeout)));
+    assert!(is_final(&failed(FailureKind::Verification)));
     for kind in [
         FailureKind::Interrupted,
         FailureKind::Internal,
         FailureKind::Fetch,
     ] {
-        assert!(!stands(&failed(kind)), "{kind:?}");
+        assert!(!is_final(&failed(kind)), "{kind:?}");
     }
 }
 
 #[test]
-fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
+fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again() {
     let out = tempfile::tempdir().unwrap();
     let named = |name: &str| BenchmarkSummary {
         name: name.to_owned(),
@@ -43,13 +43,13 @@ fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
     };
     folder.write_summary(&interrupted).unwrap();
     let path = folder.path().to_owned();
-    // The first process still holds the folder.
-    let failure = Progress::take_up(RunFolder::open(&path), &asked)
+    // The first process still locks the folder.
+    let failure = Progress::resume(RunFolder::open(&path), &asked)
         .err()
         .unwrap();
     assert!(failure.message.contains("still"), "{failure}");
     drop(folder);
-    let mut progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
+    let mut progress = Progress::resume(RunFolder::open(&path), &asked).unwrap();
     assert_eq!(progress.summary.resumed.len(), 1);
     progress.push(named("x")).unwrap();
     let written = progress.folder.read_summary().unwrap();
@@ -62,21 +62,21 @@ fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
         planned: vec!["x".into()],
         ..asked.clone()
     };
-    let failure = Progress::take_up(RunFolder::open(&path), &other)
+    let failure = Progress::resume(RunFolder::open(&path), &other)
         .err()
         .unwrap();
     assert!(
         failure.message.contains("this command selects x"),
         "{failure}"
     );
-    let progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
+    let progress = Progress::resume(RunFolder::open(&path), &asked).unwrap();
     let complete = RunSummary {
         complete: true,
         ..progress.summary.clone()
     };
     progress.folder.write_summary(&complete).unwrap();
     drop(progress);
-    let failure = Progress::take_up(RunFolder::open(&path), &asked)
+    let failure = Progress::resume(RunFolder::open(&path), &asked)
         .err()
         .unwrap();
     assert!(failure.message.contains("complete"), "{failure}");

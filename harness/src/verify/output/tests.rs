@@ -28,7 +28,7 @@ fn checks() -> Checks {
 }
 
 #[test]
-fn volatile_lines_may_differ_and_nothing_else() {
+fn only_volatile_lines_may_differ() {
     let folder = tempfile::tempdir().unwrap();
     let native = run(folder.path(), "native", "time 1\nPASSED\nx\n", "abc");
     let same = run(folder.path(), "traced", "time 22\nPASSED\nx\n", "abc");
@@ -55,7 +55,7 @@ fn lines_of_several_processes_come_in_any_order() {
 }
 
 #[test]
-fn what_differs_between_untraced_runs_is_not_compared_and_all_else_is() {
+fn only_differences_between_untraced_runs_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let run = |name, stdout, file| run(folder.path(), name, stdout, file);
     let native = run("native", "a\n1\nPASSED\n", "abc");
@@ -101,7 +101,7 @@ fn output_files_are_compared_byte_by_byte() {
 }
 
 #[test]
-fn the_manifest_is_held_against_each_run() {
+fn each_run_is_compared_with_the_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let good = run(folder.path(), "native", "PASSED\n", "");
     let results = check_manifest(&good, &checks());

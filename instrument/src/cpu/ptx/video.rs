@@ -51,7 +51,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         .zip(flags)
         .map(|(bit, flag)| u64::from(flag) << bit)
         .sum();
-    // The words of comparisons and second operations are distinct.
+    // No comparison has the same name as a second operation.
     let second = ["add", "min", "max"]
         .into_iter()
         .position(|word| code.has(word));

@@ -25,7 +25,7 @@ fn check(text: &str, op: Op, bytes: Number, operand: usize, says_global: bool) {
 }
 
 #[test]
-fn global_and_generic_operations_are_read() {
+fn global_and_generic_operations_are_recognized() {
     use Number::Fixed;
     check("ld.global.cg.f32 $0, [$1]", Op::Load, Fixed(4), 1, true);
     let vector = "ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]";
@@ -38,7 +38,7 @@ fn global_and_generic_operations_are_read() {
 }
 
 #[test]
-fn offsets_are_read() {
+fn offsets_are_recognized() {
     let with_offset = |text: &str| match last(text) {
         Some(Some(access)) => access.place.offset_bytes,
         other => panic!("{other:?}"),
@@ -102,7 +102,7 @@ fn lanes_access_pieces_of_matrices() {
 }
 
 #[test]
-fn predicates_that_compare_with_zero_are_read() {
+fn predicates_that_compare_with_zero_are_recognized() {
     for (test, expected) in [
         ("setp.ne.b32 p, $2, 0", Some((2, false))),
         ("setp.eq.u32 p, $0, 0", Some((0, true))),

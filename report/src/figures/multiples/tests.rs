@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn scales_hold_their_values() {
+fn scales_include_their_values() {
     let scale = Scale::linear(37.0, "", |v| v.to_string());
     assert_eq!((scale.high, scale.ticks.len()), (40.0, 5));
     assert_eq!(

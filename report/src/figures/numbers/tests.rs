@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn bytes_for_people() {
+fn bytes_have_three_digits_and_a_unit() {
     let shown = |value| bytes(value);
     assert_eq!(shown(0.0), "0 B");
     assert_eq!(shown(999.0), "999 B");
@@ -15,13 +15,13 @@ fn bytes_for_people() {
 }
 
 #[test]
-fn counts_for_people() {
+fn counts_have_three_digits() {
     let shown = [0.0, 2.5, 600.0, 1250.0, 13_107_200.0, 999_600.0].map(count);
     assert_eq!(shown, ["0", "2.5", "600", "1.25 k", "13.1 M", "1 M"]);
 }
 
 #[test]
-fn shares_for_people() {
+fn only_exact_shares_are_0_or_100_percent() {
     let shown = [0.0, 0.0001, 0.477, 0.99977, 1.0].map(percent);
     assert_eq!(shown, ["0.0 %", "< 0.1 %", "47.7 %", "> 99.9 %", "100.0 %"]);
 }

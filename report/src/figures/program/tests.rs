@@ -14,7 +14,7 @@ fn program(metrics: Option<Metrics>) -> Program {
 }
 
 #[test]
-fn a_figure_by_its_name() {
+fn figure_is_found_by_name() {
     let program = program(Some(Metrics::default()));
     for name in ["data-volume", "degree", "density-whole"] {
         assert_eq!(program.figure(name).unwrap().name, name);
@@ -26,7 +26,7 @@ fn a_figure_by_its_name() {
 }
 
 #[test]
-fn a_figure_that_the_program_has_not() {
+fn missing_figure_is_reported_with_reason() {
     let names = |program: &Program| {
         program
             .figures()

@@ -5,7 +5,7 @@ use crate::page::index;
 use crate::page::tests::{check_nesting, metrics, run};
 use superstep_analysis::run_summary::{ByteCounts, CommunicationSummary};
 
-/// A run of two programs at the thesis's size; `hs2d` has the published volumes.
+/// Returns a run of two programs at the thesis's size; `hs2d` has the published volumes.
 fn published_run() -> RunSummary {
     let mut run = run();
     run.size = SIZE.to_owned();
@@ -20,12 +20,12 @@ fn published_run() -> RunSummary {
 }
 
 #[test]
-fn published_values_stand_in_the_figures_and_below_them() {
+fn published_values_are_in_and_below_the_figures() {
     let measured = vec![("hs2d".to_owned(), metrics())];
     let page = index(&published_run(), &measured).unwrap();
     check_nesting(&page);
     for text in [
-        "Lines in vermilion",
+        "Vermilion lines mark",
         "href=\"#published\"",
         "Figure 6.1, published values from the thesis's notebook write-com-ration",
         "18,496,000",
@@ -36,17 +36,17 @@ fn published_values_stand_in_the_figures_and_below_them() {
     ] {
         assert!(page.contains(text), "the page lacks {text}");
     }
-    // Figures 6.1, 6.3, 6.4, 6.7 and 6.9: these metrics have no strides, and distances are published of bfs alone.
+    // Figures 6.1, 6.3, 6.4, 6.7 and 6.9: these metrics have no strides, and distances are published only for bfs.
     assert_eq!(page.matches("\npublished\n</text>").count(), 5);
     assert_eq!(page.matches("published and measured</summary>").count(), 5);
 }
 
 #[test]
-fn other_sizes_say_where_published_values_are_and_other_suites_nothing() {
+fn runs_of_other_sizes_mention_published_values() {
     let measured = vec![("hs2d".to_owned(), metrics())];
     let page = index(&run(), &measured).unwrap();
-    assert!(page.contains("are of the size <code>thesis</code>"));
-    assert!(!page.contains("id=\"published\"") && !page.contains("Lines in vermilion"));
+    assert!(page.contains("values for the size <code>thesis</code>"));
+    assert!(!page.contains("id=\"published\"") && !page.contains("Vermilion lines mark"));
     let mut other = published_run();
     other.suite = "rodinia".to_owned();
     let page = index(&other, &measured).unwrap();
@@ -54,7 +54,7 @@ fn other_sizes_say_where_published_values_are_and_other_suites_nothing() {
 }
 
 #[test]
-fn a_part_of_a_program_has_nothing_beside_it() {
+fn partial_recordings_are_not_compared() {
     let measured = vec![("hs2d".to_owned(), metrics())];
     let mut run = published_run();
     run.benchmarks[0].in_situ = true;

@@ -1,10 +1,10 @@
-//! Names that would be markup.
+//! Names that contain markup.
 
 use super::*;
 
-/// Names come from programs, manifests and files that somebody else may have written.
+/// Names come from programs, manifests and files that are not trusted.
 #[test]
-fn hostile_names_stay_text() {
+fn markup_in_names_is_escaped() {
     const EVIL: [&str; 4] = [
         "</text></svg><script>alert(1)</script>",
         "<img src=x onerror=alert(1)>",

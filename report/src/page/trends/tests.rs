@@ -37,7 +37,7 @@ fn night(day: u32, suite: &str, benchmarks: Vec<BenchmarkSummary>) -> RunSummary
 }
 
 #[test]
-fn runs_of_a_suite_are_a_line_in_the_order_of_their_starts() {
+fn runs_of_a_suite_are_ordered_by_start() {
     let failed = BenchmarkSummary {
         status: Status::Failed,
         ..program("b", 9.0)
@@ -75,7 +75,7 @@ fn runs_of_a_suite_are_a_line_in_the_order_of_their_starts() {
 }
 
 #[test]
-fn a_page_is_written_and_names_from_files_are_text() {
+fn page_is_written_with_escaped_names() {
     let folder = tempfile::tempdir().unwrap();
     let evil = night(1, EVIL, vec![program(EVIL, f64::NAN)]);
     let runs = [
@@ -104,7 +104,7 @@ fn a_page_is_written_and_names_from_files_are_text() {
 }
 
 #[test]
-fn runs_without_programs_are_a_table() {
+fn runs_without_programs_have_a_table_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), &[night(1, "thesis", vec![])]).unwrap();
     let page = fs::read_to_string(path).unwrap();

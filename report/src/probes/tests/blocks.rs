@@ -6,10 +6,10 @@ use crate::figures::palette;
 use crate::probes::blocks::study;
 use serde_json::json;
 
-/// A kernel of three blocks, the second a loop, and a block that nothing reaches, over two launches:
-/// 4 threads loop 3 times each, then 2 threads skip the loop.
+/// A kernel of three blocks, the second a loop, and an unreachable block, over two launches: 4 threads loop 3 times each, then 2
+/// threads skip the loop.
 #[test]
-fn the_hottest_block_is_the_one_that_most_threads_entered() {
+fn hottest_block_has_most_executions() {
     let block = |number, successors: &[u32], lines| {
         site(
             "block",

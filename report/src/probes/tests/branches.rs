@@ -14,7 +14,7 @@ const FIELDS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_branch_that_split_a_warp_once_is_divergent() {
+fn branch_that_split_a_warp_once_is_divergent() {
     let sites = [
         site("branch", 0, 0, json!({})),
         site("branch", 1, 0, json!({})),
@@ -42,7 +42,7 @@ fn a_branch_that_split_a_warp_once_is_divergent() {
 }
 
 #[test]
-fn programs_of_sassi_have_a_second_table_with_its_numbers() {
+fn programs_of_sassi_have_a_second_table() {
     let sites = [
         site("branch", 0, 0, json!({})),
         site("branch", 1, 0, json!({})),

@@ -16,13 +16,13 @@ fn toy() -> Toy {
     Toy::new("cta", &FIELDS, &sites)
 }
 
-/// The words of one CTA: the entry knows its start, the exit its end.
+/// Words of one CTA: its entry has the start, its exit the end.
 fn cta(start: u64, end: u64, sm: u64) -> [u64; 6] {
     [start, 0, sm, u64::MAX, end, 0]
 }
 
 #[test]
-fn an_sm_is_busy_from_its_first_start_to_its_last_end() {
+fn sm_is_busy_from_first_start_to_last_end() {
     let first = [cta(100, 150, 0), cta(140, 200, 0), cta(1000, 1040, 2)];
     let study = toy()
         .launch(first.as_flattened())
@@ -46,7 +46,7 @@ fn an_sm_is_busy_from_its_first_start_to_its_last_end() {
 }
 
 #[test]
-fn a_number_that_no_sm_has_is_refused() {
+fn too_large_sm_number_is_refused() {
     let error = toy().launch(&cta(0, 1, MOST_SMS)).study(study).unwrap_err();
     assert!(
         matches!(

@@ -5,7 +5,7 @@ use crate::probes::memory::{LANES, study};
 use serde_json::json;
 
 #[test]
-fn access_groups_count_by_their_threads_and_lines() {
+fn access_groups_are_counted_by_threads_and_lines() {
     let fields = [("accesses", "sum"), ("threads", "sum"), ("lines", "sum")];
     let cell = |threads: usize, lines: usize| (threads - 1) * LANES + lines - 1;
     let mut first = [0; LANES * LANES];

@@ -17,20 +17,20 @@ use superstep_table::{Format, Table};
 use superstep_trace::probe::{LaunchResult, ProbeWriter};
 use superstep_trace::{ModuleTable, ProbeResults};
 
-/// A program `toy` of one module, whose probe has `fields` (name and how they combine) at `sites`.
+/// A program `toy` of one module, whose probe has `fields` (name and combine operation) at `sites`.
 struct Toy {
     folder: tempfile::TempDir,
     writer: ProbeWriter,
-    /// Its table, which is written with the first launch: that knows how long the probe's own table is.
+    /// Table of the module, which is written with the first launch, because that determines the length of the probe's table.
     module: Value,
     per: &'static str,
-    /// Fields of all places.
+    /// Number of fields of all sites.
     row: usize,
     slots: u32,
     launches: u32,
 }
 
-/// A place in the kernel `first`, at `toy.cu`; `more` are its fields beside those that every place has.
+/// Returns a site in the kernel `first`, at `toy.cu`; `more` are additional fields.
 fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
     let mut site = json!({
         "point": 0, "at": at, "function": "_Z5firstPf", "file": "toy.cu", "line": 10 + block, "column": 1,
@@ -71,7 +71,7 @@ impl Toy {
         }
     }
 
-    /// A launch with the fields by unit, slot and field; of `per: thread` over all threads, by slot and field.
+    /// Adds a launch with its fields by unit, slot and field; for `per: thread`, over all threads, by slot and field.
     fn launch(self, fields: &[u64]) -> Self {
         self.launch_with_tables(fields, &[])
     }
@@ -87,7 +87,7 @@ impl Toy {
             "cta" => fields.len() / self.row,
             _ => 1,
         };
-        // Of each thread's field there are four numbers, of which the studies use the first.
+        // Each thread's field has four numbers, of which the studies use the first.
         let words = fields.iter().flat_map(|&value| match self.per {
             "thread" => vec![value, 0, 0, 0],
             _ => vec![value],
@@ -119,7 +119,7 @@ impl Toy {
         self.study_as("toy", study)
     }
 
-    /// The study of the program under another name.
+    /// Returns the study of the program under another name.
     fn study_as<T>(&self, name: &str, study: impl Fn(&[Program<'_>]) -> T) -> T {
         let results = ProbeResults::open(self.folder.path()).unwrap();
         study(&[Program {
@@ -129,7 +129,7 @@ impl Toy {
     }
 }
 
-/// A table's rows as one JSON value, in the order of its columns.
+/// Returns a table's rows as one JSON value, in the order of its columns.
 fn rows(table: &Table) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.json");

@@ -6,7 +6,7 @@ use crate::probes::outcomes::{COLOURS, OutcomeShare, outcomes};
 use serde_json::json;
 
 #[test]
-fn the_classes_of_a_program_lie_side_by_side_and_the_first_program_on_top() {
+fn classes_are_stacked_with_the_first_program_at_the_top() {
     let share = |program: &str, class, count, share| OutcomeShare {
         program: program.into(),
         class,
@@ -26,7 +26,7 @@ fn the_classes_of_a_program_lie_side_by_side_and_the_first_program_on_top() {
             ["b", "hang", 4, 1.0, 0.51, 1.0],
         ])
     );
-    // `hang` is the second class: it has the second colour in both programs.
+    // `hang` is the second class and has the second colour in both programs.
     assert_eq!(
         study.figures[0].plots[0].marks,
         [

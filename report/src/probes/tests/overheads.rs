@@ -3,7 +3,7 @@
 use crate::probes::overheads::{Cost, overheads};
 
 #[test]
-fn ratios_stand_beside_the_published_ones() {
+fn ratios_are_compared_with_published_ones() {
     let cost = |program: &str, kernels_ms| Cost {
         program: program.into(),
         launches: 1,

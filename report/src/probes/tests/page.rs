@@ -20,7 +20,7 @@ superstep_table::table! {
 }
 
 #[test]
-fn a_page_has_its_tables_and_nothing_from_outside_is_code() {
+fn page_has_its_tables_and_escapes_names() {
     let program = "<script>".to_owned();
     let few = FewRow {
         program: program.clone(),

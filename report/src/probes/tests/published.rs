@@ -3,7 +3,7 @@
 use crate::probes::published::cost;
 
 #[test]
-fn a_programs_cost_is_that_of_its_suite_and_probe() {
+fn cost_depends_on_suite_and_probe() {
     assert_eq!(cost("rodinia", "values", "heartwall"), Some([103.3, 229.6]));
     assert_eq!(cost("thesis", "values", "bfs"), None);
     assert_eq!(cost("rodinia", "cta-clocks", "bfs"), None);

@@ -10,11 +10,11 @@ const FIELDS: [(&str, &str); 4] = [
     ("ever_set", "or"),
     ("differing", "or"),
 ];
-/// Results of a place that the launch did not reach.
+/// Results of a site that the launch did not reach.
 const NOTHING: [u64; 4] = [0, u64::MAX, 0, 0];
 
 #[test]
-fn bits_are_constant_that_are_always_set_or_never() {
+fn constant_bits_are_always_or_never_set() {
     let sites = [
         site("block", 0, 2, json!({})),
         site("block", 1, 2, json!({})),

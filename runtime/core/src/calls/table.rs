@@ -1,8 +1,9 @@
-//! Known functions of proprietary libraries: matrix products, AXPY and COPY of cuBLAS, and transforms of cuFFT. Each family has the
-//! meaning of its arguments, counted from 0, and each function the size of an element in bytes.
+//! Known functions of proprietary libraries: cuBLAS's matrix products, AXPY and COPY, cuFFT's transforms, and the functions
+//! that set either library's workspace. The table gives, for each family, the meaning of its arguments, counted from 0, and,
+//! for each function, the size of an element in bytes.
 //!
-//! Functions whose arguments do not determine their accesses are missing, such as `cublasLtMatmul`, whose descriptors refer to more
-//! memory, and `cublasSgemmBatched`, which takes matrices' addresses from device memory.
+//! Functions whose arguments do not determine their accesses are omitted, such as `cublasLtMatmul`, whose descriptors refer
+//! to more memory, and `cublasSgemmBatched`, which reads the matrices' addresses from device memory.
 
 use super::Number::{Argument, Fixed};
 use super::{Access, Element, Function, Number, Shape};
@@ -17,7 +18,7 @@ const fn writes(pointer: usize, shape: Shape) -> Access {
     Access::Writes(pointer, shape)
 }
 
-/// Returns argument `plain`, or `other` if the argument `operation` asks for a transposition.
+/// Returns argument `plain`, or `other` if argument `operation` requests a transpose.
 const fn either(operation: usize, plain: usize, other: usize) -> Number {
     Number::Either {
         operation,
@@ -31,7 +32,7 @@ const fn vector(count: usize, increment: usize) -> Shape {
     matrices([ONE, Argument(count)], increment, OWN, [ONE, NONE])
 }
 
-/// Column-major matrices. `leading` is the argument with their leading dimension.
+/// Column-major matrices. `leading` is the index of the argument that holds their leading dimension.
 const fn matrices(
     [rows, columns]: [Number; 2],
     leading: usize,
@@ -54,7 +55,7 @@ const NONE: Number = Fixed(0);
 /// Arguments of a matrix in a product: its address and leading dimension, the element's type, and the stride to the next matrix.
 struct Operand(usize, usize, Element, Number);
 
-/// Matrix products `c = op(a) op(b)`, of which the arguments 1 to 5 are transa, transb, m, n and k.
+/// Matrix products `c = op(a) op(b)`, whose arguments 1 to 5 are transa, transb, m, n and k.
 const fn products(a: Operand, b: Operand, c: Operand, count: Number) -> [Access; 3] {
     let [m, n] = [Argument(3), Argument(4)];
     let of_a = [either(1, 3, 5), either(1, 5, 3)];
@@ -107,10 +108,10 @@ const AXPY: &[Access] = &[reads(3, vector(1, 4)), writes(5, vector(1, 6))];
 /// handle, n, x, incx, y, incy
 const COPY: &[Access] = &[reads(2, vector(1, 3)), writes(4, vector(1, 5))];
 
-/// plan, input, output, whose lengths only the plan has
+/// plan, input, output (only the plan knows the lengths)
 const TRANSFORM: &[Access] = &[reads(1, Shape::Allocation), writes(2, Shape::Allocation)];
 
-/// plan, input, which is overwritten, output
+/// plan, input (which is overwritten), output
 const BACK_TO_REAL: &[Access] = &[writes(1, Shape::Allocation), writes(2, Shape::Allocation)];
 
 /// handle, workspace, bytes
@@ -119,7 +120,8 @@ const WORKSPACE: &[Access] = &[Access::Lends(1, Shape::Bytes(2))];
 /// plan, work area
 const WORK_AREA: &[Access] = &[Access::Lends(1, Shape::Allocation)];
 
-/// Passes the table to a macro: each family with the type of its sizes, and its functions with the size of an element in bytes.
+/// Passes the table to a macro: each family with the type of its size arguments, and its functions with the size of an
+/// element in bytes (0 if an argument determines it).
 #[macro_export]
 macro_rules! known_calls {
     ($macro:ident) => {

@@ -8,7 +8,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Reads arguments from `first` on, which is aligned to 8 bytes.
+    /// Reads arguments starting at `first`, which is aligned to 8 bytes.
     ///
     /// # Safety
     /// The memory must hold the arguments of the format string; `first` may be null if there are none.
@@ -121,7 +121,7 @@ fn convert(
     }
 }
 
-/// Maximum bytes of a conversion; a larger width is a mistake.
+/// Maximum number of bytes that a conversion may produce; a larger width is a mistake.
 const MOST_CONVERTED_BYTES: usize = 1 << 20;
 
 /// Appends the output of `snprintf`, called with a buffer that grows as needed.
@@ -162,7 +162,7 @@ pub fn device_string(address: u64) -> String {
             iov_base: from as *mut c_void,
             iov_len: length,
         };
-        // SAFETY: copies from this process's own memory into the buffer; unreadable memory is an error, not a signal.
+        // SAFETY: copies from this process's own memory into the buffer; unreadable memory causes an error, not a signal.
         let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
         let Ok(read @ 1..) = usize::try_from(read) else {
             break;

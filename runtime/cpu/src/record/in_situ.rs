@@ -35,7 +35,7 @@ impl Aggregates {
             let found = session().registry().site(site);
             if found.is_none() {
                 session().fault(format_args!(
-                    "site {site} is in no module's table, so its accesses are not aggregated; build the program again"
+                    "site {site} is not in any module's table, so its accesses are not aggregated; rebuild the program"
                 ));
             }
             found.map(|site| site.op)

@@ -1,14 +1,15 @@
 //! Forms groups of lanes from the log of a defined probe: "smallest site first", as `merge.rs` does for the accesses of a trace.
 //!
-//! An entry is a head (width << 32 | site of the first point) and a payload for each point of a *run*, which a thread passes without
-//! interruption (`instrument/src/defined/runs.rs`). Lanes that are together at the first point are together at all of them.
+//! An entry is a head (width << 32 | site of the first point) and a payload for each point of a *run*: consecutive points
+//! between which no other lane can run (`instrument/src/defined/runs.rs`). Lanes that are together at the first point are
+//! together at all of them.
 
 use crate::record::merge::{LANES, LogEntry};
 
 pub const MOST_PLACES: usize = 62;
 pub const MOST_WORDS: usize = MOST_PLACES + 2;
 
-/// Lanes that were at the points of a run together.
+/// Lanes that reached the points of a run together.
 #[derive(Debug)]
 pub struct Run<'a> {
     /// Width and site of the first point.
@@ -116,10 +117,10 @@ impl Bits {
     pub fn set(&mut self, rows: &[&[u64]]) {
         let words = rows.first().map_or(0, |row| row.len()).min(MOST_WORDS);
         if std::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has it.
+            // SAFETY: the processor supports this extension, as just checked.
             unsafe { self.set_avx512(rows, words) }
         } else if std::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has it.
+            // SAFETY: the processor supports this extension, as just checked.
             unsafe { self.set_avx2(rows, words) }
         } else {
             self.set_columns(rows, words);

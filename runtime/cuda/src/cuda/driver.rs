@@ -4,7 +4,7 @@ use super::{CudaError, Function, Module, Status, Stream, Stub, ask, cuda, driver
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
 
-/// As [`Status::check`], but for a call of the driver.
+/// Like [`Status::check`], but for a driver API call.
 pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
     if status == Status::SYMBOL_NOT_FOUND {
         return Err(CudaError::NoDriver);
@@ -46,13 +46,14 @@ pub fn function_of(stub: Stub) -> Result<Function, CudaError> {
 
 pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
     let (function, mut module) = (function_of(stub)?, null_mut());
-    // SAFETY: the pointer points to a handle; the runtime has just given the function.
+    // SAFETY: the pointer points to a handle; the runtime has just returned the function.
     let status = unsafe { driver!(cuFuncGetModule(&mut module, function.raw())) };
     check(status, "find a kernel's module")?;
     Ok(Module::from_raw(module.cast()))
 }
 
-/// Returns address and size in bytes of the variable `name` of a loaded module, or `None` if it has none.
+/// Returns the address and the size in bytes of the variable `name` in a loaded module, or `None` if the module has no such
+/// variable.
 pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
     let (mut address, mut bytes) = (0, 0);
     // SAFETY: the pointers point to numbers, the name ends with a zero byte, modules stay loaded.
@@ -74,7 +75,7 @@ pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaE
 /// Returns the offset of parameter `index` in a kernel's block of arguments, and its size, in bytes.
 pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaError> {
     let [mut offset, mut bytes] = [0; 2];
-    // SAFETY: the pointers point to numbers; the driver has given the function.
+    // SAFETY: the pointers point to numbers; the function came from the driver.
     let status = unsafe {
         driver!(cuFuncGetParamInfo(
             function.raw(),
@@ -90,8 +91,8 @@ pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaErr
     Ok([offset, bytes])
 }
 
-/// # Safety
-/// `arguments` points to one pointer for each of the kernel's parameters. The driver copies them before it returns.
+/// # Safety `arguments` must point to an array with one pointer for each of the kernel's parameters. The driver copies them
+/// before it returns.
 pub unsafe fn launch(
     function: Function,
     [grid, block]: [[u32; 3]; 2],
@@ -101,7 +102,7 @@ pub unsafe fn launch(
 ) -> Status {
     let [grid_x, grid_y, grid_z] = grid;
     let [block_x, block_y, block_z] = block;
-    // SAFETY: the driver has given the function; by the contract above, there is a pointer for each parameter.
+    // SAFETY: the function came from the driver; by the contract above, there is a pointer for each parameter.
     unsafe {
         driver!(cuLaunchKernel(
             function.raw(),
@@ -119,7 +120,8 @@ pub unsafe fn launch(
     }
 }
 
-/// Runs `work` in a new stream and only waits for that, as a kernel in the program's streams may be waiting for a later launch.
+/// Runs `work` in a new stream and waits only for that stream, because a kernel in one of the program's streams may be
+/// waiting for a later launch.
 pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
     const NON_BLOCKING: u32 = 1;
     let mut stream = null_mut();
@@ -137,7 +139,7 @@ pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result
 pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
     alone("read device memory", |stream| {
         let (to, bytes) = (out.as_mut_ptr().cast(), out.len());
-        // SAFETY: the destination holds `bytes` bytes, and is not used before the stream was waited for.
+        // SAFETY: the destination holds `bytes` bytes and is not used until the stream has been synchronized.
         unsafe { driver!(cuMemcpyDtoHAsync_v2(to, address, bytes, stream.raw())) }
     })
 }
@@ -145,12 +147,12 @@ pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
 pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
     alone("write the trace's device memory", |stream| {
         let (from, bytes) = (words.as_ptr().cast(), size_of_val(words));
-        // SAFETY: both sides hold `bytes` bytes; the source lives until the stream was waited for.
+        // SAFETY: both sides hold `bytes` bytes; the source outlives the wait for the stream.
         unsafe { driver!(cuMemcpyHtoDAsync_v2(address, from, bytes, stream.raw())) }
     })
 }
 
-/// Returns first byte and size of the allocation that contains `address`.
+/// Returns the start address and the size in bytes of the allocation that contains `address`.
 pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
     let (mut start, mut bytes) = (0, 0);
     // SAFETY: both pointers point to numbers; the driver refuses unknown addresses.
@@ -161,7 +163,7 @@ pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
 /// Returns the mangled name of a kernel, given the driver's handle for its function or its kernel object.
 pub fn name_of(handle: Stub) -> Option<String> {
     let mut name = std::ptr::null();
-    // SAFETY: the pointer points to a pointer; the program launches by the handle.
+    // SAFETY: the pointer points to a pointer; the program launches kernels with this handle.
     let status = unsafe {
         // The driver refuses a handle of the other kind.
         match driver!(cuFuncGetName(&mut name, handle.raw())) {
@@ -172,7 +174,7 @@ pub fn name_of(handle: Stub) -> Option<String> {
     if !status.is_success() || name.is_null() {
         return None;
     }
-    // SAFETY: the driver gives a zero-terminated name that lives as long as the module.
+    // SAFETY: the driver returned a zero-terminated name that lives as long as the module.
     let name = unsafe { CStr::from_ptr(name) };
     Some(name.to_string_lossy().into_owned())
 }

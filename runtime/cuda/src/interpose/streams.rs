@@ -1,4 +1,4 @@
-//! Creation of streams, which numbers them, and their destruction.
+//! Interposed functions that create and destroy streams. A stream gets its number when it is created.
 
 use super::interposed;
 use crate::cuda::{Status, Stream, StreamArgument};
@@ -19,7 +19,7 @@ interposed! {
     [cudaStreamCreate](stream: *mut Stream) |real| { made(real(), stream) }
     [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real| { made(real(), stream) }
     [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real| { made(real(), stream) }
-    // Forgotten first, as another thread may get the destroyed handle for a new stream.
+    // The stream is forgotten first, because once it is destroyed, another thread may get the same handle for a new stream.
     [cudaStreamDestroy](stream: Stream) |real| {
         if !stream.is_null() {
             runtime().stream_destroyed(stream);

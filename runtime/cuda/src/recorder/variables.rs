@@ -1,4 +1,5 @@
-//! Notes memory that no call allocates, before the first launch that can access it: device variables, and the heap of device-side `malloc`.
+//! Records memory that no host call allocates, before the first launch that can access it: device variables, and the heap of
+//! device-side `malloc`.
 
 use super::runtime::{Runtime, session};
 use crate::cuda::CudaError;
@@ -9,7 +10,8 @@ use std::ffi::c_void;
 use superstep_trace::{AllocationKind, DEVICE_HEAP, Probe};
 
 impl Runtime {
-    /// Notes new device variables: those of the program's host code, and all in the module of `kernel`. Loads their modules.
+    /// Records new device variables: those that the program's host code names, and all those in the module of `kernel`. This
+    /// loads their modules.
     pub fn note_variables(&self, kernel: &Kernel) {
         let device = current_device();
         self.note_named_variables(device);
@@ -36,7 +38,7 @@ impl Runtime {
                 }
             }
             Err(error) => session().warning(format!(
-                "{error}; variables that the host code does not name may be reported as lying in no allocation"
+                "{error}; variables that the host code does not name may be reported as lying outside all allocations"
             )),
         }
     }
@@ -48,7 +50,7 @@ impl Runtime {
             }
             Ok(_) => {}
             Err(error) => session().warning(format!(
-                "{error}; blocks that kernels allocate may be reported as lying in no allocation"
+                "{error}; blocks that kernels allocate may be reported as lying outside all allocations"
             )),
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn formulas_agree_with_each_other() {
+fn formulas_are_consistent() {
     let size = Size {
         words: 9,
         tile: 6,

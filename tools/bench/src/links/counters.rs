@@ -1,4 +1,4 @@
-//! NVLink's counters of data, from `nvidia-smi`.
+//! Data counters of NVLink, from `nvidia-smi`.
 
 use std::ops::Sub;
 use std::process::Command;
@@ -27,7 +27,7 @@ impl Sub for Traffic {
     }
 }
 
-/// The counters of all GPUs together.
+/// Reads the sum of the counters of all GPUs.
 pub fn read() -> Result<Traffic, Failure> {
     let output = Command::new(PROGRAM).args(ARGUMENTS).output();
     let output = output.map_err(Failure::io("run", &PROGRAM))?;
@@ -40,7 +40,7 @@ pub fn read() -> Result<Traffic, Failure> {
     }
 }
 
-/// `None` where there is no link, or one without a counter.
+/// Returns `None` if there is no link, or one without a counter.
 fn parse(text: &str) -> Result<Option<Traffic>, Failure> {
     let mut all = Traffic::default();
     let (mut links, mut is_absent) = (0, false);

@@ -21,20 +21,20 @@ pub struct Traits {
     pub protocols: Vec<Protocol>,
     pub kernels: Vec<String>,
     pub launches: u64,
-    /// Of its largest grid.
+    /// CTAs of its largest grid.
     pub ctas: u32,
-    /// From the begin of its capture to the last event in it: the shortest time so far, as other work makes it longer.
+    /// Shortest time so far from the start of its capture to the last event, because other load prolongs runs.
     pub lasts: Cell<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draw {
     pub config: Config,
-    /// When the program is killed, after the begin of its capture.
+    /// Time after the start of its capture at which the program is killed.
     pub kill: Option<Duration>,
 }
 
-/// A number that a variable of the environment gets: a power of two where the exponents are given, else one of a range.
+/// Range of the values of an environment variable: powers of two with these exponents, or numbers.
 enum Range {
     Exponents(u64, u64),
     Numbers(u64, u64),
@@ -42,7 +42,7 @@ enum Range {
 
 const CPU: [(&str, Range); 1] = [(CPU_THREADS, Range::Numbers(1, 8))];
 
-/// From buffers that hardly work to large ones.
+/// From minimal buffers to large ones.
 const STREAM: [(&str, Range); 6] = [
     (BINS, Range::Exponents(0, 7)),
     (BIN_RECORDS, Range::Exponents(5, 14)),
@@ -64,7 +64,7 @@ impl Random {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// The seed of a case: short enough to be typed.
+    /// Returns the seed of a case, short enough to type.
     pub fn seed(&mut self) -> u64 {
         u64::from(self.0.next_u32())
     }
@@ -95,7 +95,7 @@ impl Draw {
         };
         let mut settings = HashMap::new();
         for (name, range) in ranges {
-            // Other settings keep their defaults.
+            // Other variables keep their defaults.
             if random.one_in(2) {
                 let number = match *range {
                     Range::Exponents(least, most) => 1 << random.number(least, most),
@@ -115,7 +115,7 @@ impl Draw {
                 ..config.expect("all ranges are usable")
             },
             kill: random.one_in(3).then(|| {
-                // Up to a little after its usual end.
+                // At the latest shortly after its usual end.
                 let span = program.lasts.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),
@@ -136,7 +136,7 @@ impl fmt::Display for Draw {
     }
 }
 
-/// Part of the program, which may be all of it or nothing.
+/// Draws a selection, which may include everything or nothing.
 fn selection(random: &mut Random, program: &Traits) -> Selection {
     let mut chosen = Selection::default();
     while chosen.is_everything() {
@@ -151,7 +151,7 @@ fn selection(random: &mut Random, program: &Traits) -> Selection {
         }
         let last = u64::from(program.ctas.saturating_sub(1));
         for _ in 0..random.number(0, 6).saturating_sub(3) {
-            // The CTA after the last one may be selected, too.
+            // The CTA past the last one may be selected, too.
             let (a, b) = (random.number(0, last + 1), random.number(0, last + 1));
             let (first, last) = (a.min(b) as u32, a.max(b) as u32);
             chosen.ctas.push(CtaRange { first, last });
@@ -168,7 +168,7 @@ fn selection(random: &mut Random, program: &Traits) -> Selection {
     chosen
 }
 
-/// A pattern that matches the kernel `name`, and perhaps others.
+/// Draws a pattern that matches the kernel `name`, and perhaps others.
 fn pattern(random: &mut Random, name: &str) -> Option<Pattern> {
     let kept: String = (name.chars())
         .take(random.number(1, name.chars().count().max(1) as u64) as usize)
@@ -176,7 +176,7 @@ fn pattern(random: &mut Random, name: &str) -> Option<Pattern> {
     let text = match random.number(0, 2) {
         0 => name.to_owned(),
         1 => format!("{kept}*"),
-        // Mangled names have nothing that an expression takes for more than itself, but for `$` and `.`.
+        // The only special characters in mangled names are `$` and `.`.
         _ => format!("regex:^{}", kept.replace('$', "[$]").replace('.', "[.]")),
     };
     text.parse().ok()

@@ -1,4 +1,4 @@
-//! Compares the capture of a case with a verified trace of its program.
+//! Compares a case's capture with a verified trace of its program.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +19,7 @@ use superstep_trace::{
 
 type Sites = Vec<(SiteId, SiteCount)>;
 
-/// Accesses of one launch, or of the recorded part of it.
+/// Accesses of a launch, or of its recorded part.
 #[derive(Clone, Default)]
 struct LaunchAccesses {
     recorded: Recorded,
@@ -27,13 +27,13 @@ struct LaunchAccesses {
     sites: Sites,
 }
 
-/// A whole trace of a program, which was verified.
+/// A verified trace of a whole program.
 pub struct Reference {
-    capture: Capture,
+    pub capture: Capture,
     same: Reproducibility,
-    /// By launch, in the order of the host's calls.
+    /// Accesses by launch, in host order.
     launches: Vec<LaunchAccesses>,
-    /// Launches that a selection cannot tell from each other: those of CUDA graphs on a GPU.
+    /// Launches that a selection cannot distinguish: those of CUDA graphs on a GPU.
     alike: HashSet<(StreamId, LaunchId)>,
     analysis: OnceCell<Analysis>,
 }
@@ -79,11 +79,7 @@ impl Reference {
         })
     }
 
-    pub fn capture(&self) -> &Capture {
-        &self.capture
-    }
-
-    /// Reads the launches that cannot be skipped one by one from `capture`, of a run that skipped every launch it could.
+    /// Reads the launches that cannot be skipped individually from `capture`, of a run that skipped all others.
     pub fn learn_alike(&mut self, capture: &Capture) {
         let taken = capture
             .launches()
@@ -91,7 +87,7 @@ impl Reference {
         self.alike = taken.map(|record| key(&record)).collect();
     }
 
-    /// Expected content of a capture of `selection`, by launch.
+    /// Returns the expected content of a capture of `selection`, by launch.
     fn expected(
         &self,
         selection: &Selection,
@@ -116,7 +112,7 @@ impl Reference {
         done.collect()
     }
 
-    /// Accesses of the selected CTAs of a launch.
+    /// Returns the accesses of the selected CTAs of a launch.
     fn of_ctas(
         &self,
         record: &LaunchRecord,
@@ -152,10 +148,10 @@ impl Reference {
         }
     }
 
-    /// Judges `capture`, of a run with `selection` that may have been killed.
+    /// Judges the capture of a run with `selection`, which may have been killed.
     ///
     /// # Errors
-    /// It could not be read to its end. That is a problem as well, unless the user interrupted it.
+    /// The capture could not be read to its end. This counts as a problem, too, unless the user interrupted the reading.
     pub fn judge(
         &self,
         capture: &Capture,
@@ -225,12 +221,11 @@ impl Reference {
         })
     }
 
-    /// Whether every run of the program has the same sums.
     fn has_one_result(&self) -> bool {
         self.same == Reproducibility::Digests && !has_waits(self.capture.sites())
     }
 
-    /// Problems of a launch, whose records are complete if `is_whole`.
+    /// Returns the problem of a launch, if any. Its records are complete if `is_whole`.
     fn launch(
         &self,
         found: &LaunchScan,
@@ -241,9 +236,7 @@ impl Reference {
         let accesses = found.thread_accesses();
         let announced = found.end.map(|end| end.thread_accesses);
         if let Some(announced) = announced.filter(|announced| *announced != accesses) {
-            return Some(format!(
-                "{announced} accesses announced, {accesses} are there"
-            ));
+            return Some(format!("{announced} accesses announced, {accesses} found"));
         }
         if found.recorded.is_nothing() && accesses > 0 {
             return Some(format!(
@@ -257,7 +250,7 @@ impl Reference {
         let Some(expected) = expected else {
             return Some("the program makes no such launch".to_owned());
         };
-        // A selection follows its launch in the capture.
+        // The selection event follows that of its launch in the capture.
         if found.recorded != expected.recorded && (is_whole || accesses > 0) {
             return Some(format!(
                 "{:?} instead of {:?}",
@@ -300,7 +293,7 @@ impl Reference {
     }
 }
 
-/// From the begin of a capture to the last event in it.
+/// Returns the time from the start of a capture to its last event.
 pub fn lasts(capture: &Capture) -> Duration {
     let last = capture.replay().filter_map(|moment| moment.at_ns).max();
     Duration::from_nanos(last.unwrap_or(0))
@@ -310,7 +303,8 @@ fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
     (record.launch.stream, record.launch.launch)
 }
 
-/// CTAs that wait for others poll as often as timing makes them, and sums do not tell polls from other loads.
+/// Returns whether CTAs wait for others. The number of polls depends on timing, and sums do not distinguish polls from
+/// other loads.
 fn has_waits(sites: &SiteTable) -> bool {
     sites.iter().any(|site| site.waits)
 }
@@ -323,7 +317,7 @@ fn communication(capture: &Capture) -> Result<Analysis, AnalysisError> {
     analyse(capture, kept)
 }
 
-/// Accesses and bytes of loads, stores and atomics.
+/// Returns the accesses and bytes of loads, stores and atomics.
 fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     let mut sums = [SiteCount::default(); 3];
     for (site, count) in counts {
@@ -338,7 +332,7 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     sums
 }
 
-/// Whether counts are wrong: those of a whole launch may not differ, those of a part may be less.
+/// Returns whether counts are wrong: those of a whole launch must be equal, those of a part may be lower.
 fn differs(found: SiteCount, expected: SiteCount, is_whole: bool) -> bool {
     let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
     found != expected && (is_whole || !is_less)

@@ -1,4 +1,4 @@
-//! Captures that are right, and captures of which each is wrong in one way.
+//! Correct captures, and captures with one error each.
 
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
@@ -25,11 +25,11 @@ struct Written {
     recorded: Recorded,
     groups: Vec<AccessGroup>,
     ended: bool,
-    /// Accesses that its end does not announce.
+    /// Accesses that the launch's end does not announce.
     silent: u64,
 }
 
-/// The whole program: each CTA of two launches stores 32 words.
+/// Returns the whole program: each CTA of two launches stores 32 words.
 fn program() -> Vec<Written> {
     let launch = Written {
         recorded: Recorded::All,
@@ -86,7 +86,7 @@ impl Test {
         Self { folder, reference }
     }
 
-    /// The verdict on a program that did this and then ended, or was killed.
+    /// Returns the verdict on a program that made these launches and then ended or was killed.
     fn verdict(&self, selection: &Selection, launches: &[Written], killed: bool) -> Verdict {
         let capture = write(&self.folder.path().join("found"), selection, launches);
         let capture = if killed {
@@ -105,7 +105,7 @@ impl Test {
 }
 
 #[test]
-fn the_same_trace_is_right() {
+fn equal_trace_is_right() {
     let verdict =
         Test::new(Reproducibility::Digests).verdict(&Selection::default(), &program(), false);
     assert_eq!(verdict.problems, [""; 0]);
@@ -114,7 +114,7 @@ fn the_same_trace_is_right() {
 }
 
 #[test]
-fn a_whole_trace_that_differs_is_wrong() {
+fn different_complete_trace_is_wrong() {
     let (test, all) = (Test::new(Reproducibility::Digests), Selection::default());
     let mut lost = program();
     lost[1].groups[2].mask >>= 1;
@@ -148,7 +148,7 @@ fn a_whole_trace_that_differs_is_wrong() {
 }
 
 #[test]
-fn the_capture_of_a_killed_program_is_part_of_the_trace() {
+fn capture_of_a_killed_program_may_be_a_part() {
     let (test, all) = (Test::new(Reproducibility::Digests), Selection::default());
     let mut part = program();
     part[1].ended = false;
@@ -174,7 +174,7 @@ fn the_capture_of_a_killed_program_is_part_of_the_trace() {
 }
 
 #[test]
-fn a_part_is_the_part_that_was_asked_for() {
+fn partial_capture_must_match_its_selection() {
     let mut test = Test::new(Reproducibility::Digests);
     let asked = Selection {
         launch_skip: 1,
@@ -201,7 +201,7 @@ fn a_part_is_the_part_that_was_asked_for() {
     for wrong in [more, less, swapped, stray, nothing.clone(), program()] {
         assert!(!test.is_right(&asked, &wrong, false));
     }
-    // A run that was to skip every launch recorded the first: it is of a graph, and the second is the first that counts.
+    // A run that skips every launch still recorded the first, which is from a graph, so the second is the first that counts.
     let skip = Selection {
         launch_skip: u64::MAX,
         ..Selection::default()
@@ -217,7 +217,7 @@ fn a_part_is_the_part_that_was_asked_for() {
 }
 
 #[test]
-fn sums_are_those_of_the_trace() {
+fn sums_are_compared_with_the_trace() {
     let test = Test::new(Reproducibility::Digests);
     let verdict = |threads: [u64; 2], received: u64, ended: bool| {
         let mut capture = builder(&test.folder.path().join("sums"), &Selection::default());

@@ -1,4 +1,4 @@
-//! `superstep-bench soak`: hours of random runs, some of them killed, each compared with a verified trace of its program.
+//! `superstep-bench soak`: random runs for hours, some of them killed, each compared with a verified trace of its program.
 
 mod draw;
 mod judge;
@@ -17,23 +17,23 @@ use superstep_harness::{FetchArgs, Selection, capture_failure, host};
 use superstep_table::table;
 use superstep_trace::{Capture, TraceError};
 
-use crate::output::{Head, JsonArgs, say, say_table};
+use crate::output::{Head, JsonArgs, say_table};
 use draw::{Draw, Random};
 use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
 
-/// Folders of failed cases that are kept; others can be reproduced.
+/// Number of failed cases whose folders are kept; others can be reproduced.
 const KEPT: usize = 10;
 
 const SIGKILL: i32 = 9;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundles whose programs are run, of any suite and protocol; each suite needs one that records. Without any, the suites of --suite
-    /// are built and run on the CPU.
+    /// Bundles of the programs to run, of any suite and protocol; each suite needs a bundle that records. Without
+    /// bundles, the suites of --suite are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
-    /// Time in which new cases begin.
+    /// Hours during which new cases start.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
     /// Seed of the cases' seeds [default: the time].
@@ -42,7 +42,7 @@ pub struct Args {
     /// Repeat the case that printed this seed, with the other options of that run, and keep its folder.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["hours", "seed"])]
     case: Option<u64>,
-    /// Suites to build where no bundle is given, comma-separated.
+    /// Suites to build if no bundle is given, comma-separated.
     #[arg(
         long,
         value_name = "NAMES",
@@ -50,7 +50,7 @@ pub struct Args {
         default_value = "thesis,features,stress"
     )]
     suite: Vec<String>,
-    /// Take only programs whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    /// Run only programs whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
     /// Sizes of the programs, comma-separated.
@@ -90,7 +90,7 @@ table! {
 
 #[derive(Debug, Serialize)]
 struct Wrong {
-    /// Seed of the case; `None` where a program failed before there was any.
+    /// Seed of the case; `None` if a program failed before the first case.
     case: Option<u64>,
     program: String,
     what: String,
@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     let sources = sources?;
     std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
-    // Relative paths would mean something else to the programs.
+    // The programs run in other folders, so relative paths would not work.
     let out = (args.out.canonicalize()).map_err(Failure::io("open", &args.out))?;
     let scratch = tempfile::tempdir_in(&out);
     let scratch = scratch.map_err(Failure::io("create a folder in", &out))?;
@@ -134,7 +134,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         return Ok(exit_code::INTERRUPTED);
     }
     for failure in &programs.failures {
-        say(format_args!("left out: {failure}"));
+        say!("left out: {failure}");
     }
     let mut soak = Soak {
         args,
@@ -157,7 +157,7 @@ struct Soak<'a> {
 }
 
 impl Soak<'_> {
-    /// Cases until the time is over or the user asks to stop.
+    /// Runs cases until the time is over or the user interrupts.
     fn many(&mut self, programs: &[Program<'_>]) -> Result<(), Failure> {
         let limit = Duration::try_from_secs_f64(self.args.hours * 3600.0).unwrap_or(Duration::MAX);
         let mut seeds = Random::new(self.results.seed);
@@ -200,11 +200,9 @@ impl Soak<'_> {
             (true, true, _) => "complete",
             (true, false, _) => "part",
         };
-        say(format_args!(
-            "case {seed:10}  {word}  {left:8} {seconds:7.2} s  {name}: {what}"
-        ));
+        say!("case {seed:10}  {word}  {left:8} {seconds:7.2} s  {name}: {what}");
         for problem in &verdict.problems {
-            say(format_args!("    {problem}"));
+            say!("    {problem}");
         }
         let part = if is_whole { "" } else { ", a part" };
         let protocol = draw.config.protocol.unwrap_or_default();
@@ -215,7 +213,7 @@ impl Soak<'_> {
             row.add(&verdict, seconds);
         }
         if self.args.case.is_some() {
-            say(format_args!("    {}", folder.display()));
+            say!("    {}", folder.display());
         } else if is_right || self.results.failures.len() >= KEPT {
             remove(&folder)?;
         }
@@ -245,7 +243,7 @@ impl Soak<'_> {
         if !was_killed {
             if let Some(failure) = failure {
                 return match failure.kind {
-                    FailureKind::Timeout => Ok(Verdict::wrong("it hangs".to_owned())),
+                    FailureKind::Timeout => Ok(Verdict::wrong("it timed out".to_owned())),
                     _ => Err(failure),
                 };
             }
@@ -255,7 +253,7 @@ impl Soak<'_> {
         }
         let capture = match Capture::open(folder.join(CAPTURE)) {
             Ok(capture) => capture.cancelled_by(interrupt::cancellation()),
-            // It had not begun.
+            // The capture had not been started.
             Err(TraceError::NotACapture { .. }) if was_killed => {
                 return Ok(Verdict {
                     killed: true,
@@ -344,19 +342,22 @@ fn print(results: &Results) {
     let rows: Vec<Row> = (results.kinds.values().chain([&results.total]))
         .cloned()
         .collect();
-    say(format_args!(""));
+    say!("");
     say_table(&rows, &[]);
     for wrong in &results.failures {
         let case = wrong.case.map(|seed| format!("--case {seed}: "));
         let (case, first) = (case.unwrap_or_default(), wrong.problems.first());
         let (program, what) = (&wrong.program, &wrong.what);
-        say(format_args!(
+        say!(
             "{case}{program} {what}: {}",
             first.map_or("", String::as_str)
-        ));
+        );
     }
-    say(format_args!(
+    say!(
         "seed {}, {} programs, {:.2} hours; device: {}",
-        results.seed, results.programs, results.hours, results.device
-    ));
+        results.seed,
+        results.programs,
+        results.hours,
+        results.device
+    );
 }

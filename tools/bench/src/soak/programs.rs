@@ -1,4 +1,4 @@
-//! The programs of the soak, each with a verified trace as the reference of its cases.
+//! Programs of the soak, each with a verified trace as the reference of its cases.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -24,7 +24,7 @@ use crate::built::Built;
 
 pub const CAPTURE: &str = "capture";
 
-/// A suite with a session that builds its programs, or has them from a bundle.
+/// A suite, and a session that builds its programs or takes them from a bundle.
 pub struct Source {
     session: Session,
     suite: Suite,
@@ -51,7 +51,7 @@ pub struct Programs<'a> {
 }
 
 impl Source {
-    /// A suite on the CPU backend.
+    /// Returns a suite on the CPU backend.
     pub fn suite(name: &str, fetch: &FetchOptions) -> Result<Self, Failure> {
         let build = BuildOptions::new(Backend::Cpu);
         let session = Session::new(build, fetch.clone(), MessageFormat::Human);
@@ -75,7 +75,6 @@ impl Source {
         })
     }
 
-    /// The protocols that its traced programs can use.
     fn protocols(&self) -> Vec<Protocol> {
         match self.session.backend() {
             Backend::Cpu => Protocol::ALL.to_vec(),
@@ -83,13 +82,13 @@ impl Source {
         }
     }
 
-    /// The protocol with which they record, if any.
+    /// Returns the protocol with which its programs record, if any.
     fn recording(&self) -> Option<Protocol> {
         let mut protocols = self.protocols().into_iter();
         protocols.find(|protocol| *protocol != Protocol::InSitu)
     }
 
-    /// The chosen programs that have this size; `None` where there are none.
+    /// Returns the selected programs that have this size; `None` if there are none.
     fn choice(&self, only: &Selection, size: &str) -> Result<Option<ProgramChoice>, Failure> {
         let backend = self.session.backend();
         let names: Vec<String> = (self.suite.benchmarks.iter())
@@ -130,13 +129,10 @@ impl Source {
             out: out.to_owned(),
             golden: Some(golden_folder(&self.suite)),
             bless: false,
-            verify_in_situ: false,
         };
         SuiteRun::begin(&self.session, fetched, &options)?.run(prepared)
     }
-}
 
-impl Source {
     pub fn execution(&self) -> Execution {
         Execution::new(self.session.backend(), self.session.fetch.clone())
     }
@@ -161,7 +157,7 @@ impl Source {
             reference.learn_alike(&open(&capture)?);
             std::fs::remove_dir_all(&place).map_err(Failure::io("remove", &place))?;
         }
-        let capture = reference.capture();
+        let capture = &reference.capture;
         let kernels: BTreeSet<&str> = capture
             .launches()
             .map(|record| record.launch.kernel.as_str())
@@ -180,7 +176,7 @@ impl Source {
 }
 
 impl Program<'_> {
-    /// Runs it traced, in `folder`; its capture is put there, too.
+    /// Runs the program traced, in `folder`, with its capture there, too.
     pub fn trace(
         &self,
         draw: &Draw,
@@ -195,7 +191,7 @@ impl Program<'_> {
         (self.built).run(Kind::Traced, &execution, folder, Some(&capture))
     }
 
-    /// Checks its output against the manifest, and the summary of its runtime.
+    /// Checks the program's output against the manifest, and the summary of its runtime.
     pub fn checks(&self, run: &Run) -> Vec<Check> {
         let mut checks = check_manifest(&run.files, &self.built.benchmark.checks);
         checks.extend(check_runtime(run.files.name, &run.summary));
@@ -204,7 +200,7 @@ impl Program<'_> {
 }
 
 impl<'a> Programs<'a> {
-    /// The programs of `sources` that match `only`, at each of these sizes; their runs are in `out`.
+    /// Prepares the programs of `sources` that match `only`, at each of these sizes. Their runs are in `out`.
     pub fn prepare(
         sources: &'a [Source],
         only: &Selection,
@@ -212,7 +208,7 @@ impl<'a> Programs<'a> {
         out: &Path,
     ) -> Result<Self, Failure> {
         let mut programs = Self::default();
-        // Sources that record come first: the others are compared with their traces.
+        // Sources that record come first, because the others are compared with their traces.
         let (first, last): (Vec<_>, Vec<_>) =
             (sources.iter()).partition(|source| source.recording().is_some());
         for source in first.into_iter().chain(last) {

@@ -1,4 +1,4 @@
-//! Cases of `superstep-bench stress`, with the expected results.
+//! Cases of `superstep-bench stress`, with their expected results.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
@@ -16,17 +16,17 @@ pub struct Case {
     pub name: String,
     pub program: &'static str,
     pub arguments: Vec<String>,
-    /// Settings of the recording beside those of all cases.
+    /// Recording settings in addition to those of all cases.
     pub config: Config,
-    /// Seconds from the begin of the capture to SIGKILL.
+    /// Seconds from the start of the capture to SIGKILL.
     pub kill_after_s: Option<u64>,
-    /// Limit of the size of each file.
+    /// Limit on the size of each file.
     pub file_limit_kib: Option<u32>,
-    /// Expected end, which must also be that of the untraced program; `None`: only the capture is judged.
+    /// Expected end, which must also be that of the untraced program; `None` to judge only the capture.
     pub end: Option<End>,
-    /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
+    /// Whether the capture must contain exactly the accesses that the program announces.
     pub exact: bool,
-    /// Least number of whole launches.
+    /// Minimum number of whole launches.
     pub least_whole_launches: usize,
     pub transfers: bool,
     /// Whether the capture must be marked as complete.
@@ -35,7 +35,7 @@ pub struct Case {
     pub fault: Option<&'static str>,
     /// Text that a warning in the summary must contain.
     pub warning: Option<&'static str>,
-    /// Runs with equal numbers must give equal accesses, launch by launch.
+    /// Runs with equal numbers must have equal accesses, launch by launch.
     pub same: Option<u32>,
 }
 
@@ -61,11 +61,11 @@ impl Case {
     }
 }
 
-/// A name, and numbers of rings, units of a piece, pieces of a ring, pieces on the host, workers, and microseconds that these pause at
-/// most; 0: the default.
+/// A name, and the numbers of rings, units per piece, pieces per ring, pieces on the host, workers, and microseconds
+/// that workers pause at most; 0 for the default.
 type Setting = (&'static str, [u16; 6]);
 
-/// Sizes of buffers, from what is usual down to what hardly works.
+/// Sizes of buffers, from the default to the minimum.
 const SETTINGS: [Setting; 5] = [
     ("usual buffers", [0; 6]),
     (
@@ -86,14 +86,14 @@ const SETTINGS: [Setting; 5] = [
     ),
 ];
 
-/// Launches of each run of the stress kernel; with a trace on a GPU there are 25 runs.
+/// Launches of each run of the stress kernel; traced on a GPU, there are 25 runs.
 const LAUNCHES: u32 = 40;
 const MANY: &str = "70000";
 
 pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     let mut cases = [stress(), ways(), faults()].concat();
     if protocol == Protocol::InSitu {
-        // The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
+        // On a GPU, tables of transfers are written every ten seconds, at the next launch.
         cases.push(Case {
             kill_after_s: Some(17),
             end: KILLED,
@@ -111,7 +111,7 @@ pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     cases
 }
 
-/// The case in situ, where there are no buffers whose size matters, and launches run one after the other.
+/// Adapts the case to in-situ analysis, which has no buffers whose size matters, and which serialises launches.
 fn in_situ(mut case: Case) -> Option<Case> {
     match &*case.name {
         "overlap" => return None,
@@ -120,7 +120,7 @@ fn in_situ(mut case: Case) -> Option<Case> {
             case.warning = None;
             case.config = Config::default();
         }
-        // A capture in situ grows with launches, not with accesses.
+        // A capture in situ grows with the number of launches, not of accesses.
         _ if case.file_limit_kib.is_some() => {
             case.program = "ways";
             case.arguments = vec!["launches".to_owned(), MANY.to_owned()];
@@ -131,7 +131,7 @@ fn in_situ(mut case: Case) -> Option<Case> {
     Some(case)
 }
 
-/// The case on the CPU backend, which has no buffers and no memory of its own that could be short.
+/// Adapts the case to the CPU backend, which has no buffers and no device memory that could run short.
 fn on_cpu(mut case: Case) -> Option<Case> {
     match &*case.name {
         "overlap" | "clusters" | "handles" | "driver-memory" | "module" => return None,
@@ -196,7 +196,7 @@ fn stress() -> Vec<Case> {
             let name = format!("{kernel}, {}", setting.0);
             let case = Case::new("stress", &name, "contention", &[kernel, "9", number]);
             cases.push(Case {
-                // How often the flags are polled differs from run to run.
+                // The number of polls of the flags differs between runs.
                 same: (kernel != "relay").then_some(index),
                 ..with(case, setting)
             });

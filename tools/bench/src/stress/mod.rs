@@ -1,4 +1,4 @@
-//! `superstep-bench stress`: programs that are hard on the capture, and programs that end badly.
+//! `superstep-bench stress`: programs that put the capture under stress, and programs that fail.
 
 mod cases;
 mod outcome;
@@ -16,12 +16,12 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, Selection};
 use superstep_trace::Protocol;
 
-use crate::output::{Head, JsonArgs, say};
+use crate::output::{Head, JsonArgs};
 use crate::run::{Ran, executables, figures, scratch, spec, start, summary};
 use cases::Case;
 use outcome::{CaptureTotals, Fingerprint};
 
-/// Microseconds that a trace may add to a launch.
+/// Maximum time that a trace may add to a launch, in microseconds.
 const MOST_ADDED_US: f64 = 20.0;
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ struct Row {
     figures: Vec<Value>,
     native_figures: Vec<Value>,
     problems: Vec<String>,
-    /// The last lines.
+    /// Last lines of stderr.
     stderr: String,
 }
 
@@ -86,9 +86,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             rows: Vec::new(),
         },
     };
-    say(format_args!(
-        "group   result  seconds  launches    accesses  case"
-    ));
+    say!("group   result  seconds  launches    accesses  case");
     let selection = Selection::new(&args.only, &[])?;
     for case in cases::all(backend, protocol) {
         let whole_name = format!("{}/{}", case.group, case.name);
@@ -105,10 +103,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     let results = stress.results;
-    say(format_args!(
+    say!(
         "{} passed, {} failed; {} launches under stress; device: {}",
-        results.passed, results.failed, results.stress_launches, results.device
-    ));
+        results.passed,
+        results.failed,
+        results.stress_launches,
+        results.device
+    );
     args.json.write(&results)?;
     if results.failed > 0 {
         bail!(
@@ -121,7 +122,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 fn print(row: &Row) {
-    say(format_args!(
+    say!(
         "{:7} {}   {:7.2} {:9} {:11}  {}",
         row.group,
         if row.passed { "PASS" } else { "FAIL" },
@@ -129,22 +130,18 @@ fn print(row: &Row) {
         row.launches,
         row.accesses,
         row.name
-    ));
+    );
     for (index, figure) in row.figures.iter().enumerate() {
         let native = row.native_figures.get(index);
         let native = native.map(|native| format!(", untraced {native}"));
-        say(format_args!(
-            "{:8}{figure}{}",
-            "",
-            native.unwrap_or_default()
-        ));
+        say!("{:8}{figure}{}", "", native.unwrap_or_default());
     }
     for problem in &row.problems {
-        say(format_args!("{:8}{problem}", ""));
+        say!("{:8}{problem}", "");
     }
     if !row.passed {
         for line in row.stderr.lines() {
-            say(format_args!("{:8}stderr: {line}", ""));
+            say!("{:8}stderr: {line}", "");
         }
     }
 }
@@ -153,14 +150,14 @@ struct Stress<'a> {
     timeout: Duration,
     bundle: Bundle,
     scratch: &'a Path,
-    /// Runs without a trace, by program and arguments.
+    /// Untraced runs, by program and arguments.
     natives: HashMap<(&'static str, Vec<String>), Ran>,
     fingerprints: HashMap<u32, Vec<Fingerprint>>,
     results: Results,
 }
 
 impl Stress<'_> {
-    /// Runs the case's program, traced where there is a capture.
+    /// Runs the case's program, traced if `config` has a capture.
     fn start(&self, case: &Case, config: &Config) -> Result<Ran, Failure> {
         let programs = executables(&self.bundle, "stress", case.program)?;
         let program = match config.capture {
@@ -176,7 +173,7 @@ impl Stress<'_> {
             after: Duration::from_secs(seconds),
         });
         if let Some(kib) = case.file_limit_kib {
-            // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
+            // A shell sets the limit, and ignores the signal, so that writing fails as on a full disk.
             let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
             spec.program = "bash".into();
             let shell = ["-c".to_owned(), script, program.display().to_string()];
@@ -185,7 +182,7 @@ impl Stress<'_> {
         start(&spec)
     }
 
-    /// The untraced run to compare with; none where the program is killed, or its limits only matter with a trace.
+    /// Returns the untraced run to compare with; `None` if the program is killed, or its limits only matter with a trace.
     fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
         let is_limited = case.kill_after_s.is_some() || case.file_limit_kib.is_some();
         if is_limited || case.group == "stress" {
@@ -245,7 +242,7 @@ impl Stress<'_> {
         })
     }
 
-    /// Compares the accesses of a run with those of the first run of its number.
+    /// Compares the accesses of a run with those of the first run with the same number.
     fn same(&mut self, case: &Case, found: &Result<CaptureTotals, Failure>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
         let first = self.fingerprints.entry(number);
@@ -261,7 +258,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// The problem of a launch that takes longer than it may.
+/// Returns the problem of a launch that takes too long.
 fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     let each = |figures: &[Value]| {
         let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();

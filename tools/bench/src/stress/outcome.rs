@@ -1,4 +1,4 @@
-//! Judges what a traced program of the suite `stress` left.
+//! Judges the results of a case.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use crate::run::Ran;
 #[derive(Debug, Default)]
 pub struct CaptureTotals {
     pub launches: usize,
-    /// Launches that ended well, with all the accesses that their ends announce.
+    /// Launches that completed, with all the accesses that their ends announce.
     pub whole_launches: usize,
     pub accesses: u64,
-    /// Rows of the table of transfers, where accesses were aggregated.
+    /// Rows of the table of transfers, if accesses were added up in situ.
     pub transfers: usize,
     pub complete: bool,
     pub fingerprints: Vec<Fingerprint>,
 }
 
-/// Properties of a launch that must not change from run to run: the digest of its accesses, or, where they were aggregated, threads
-/// and bytes of loads, stores and atomics.
+/// Properties of a launch that must not differ between runs: the digest of its accesses, or, in situ, threads and bytes
+/// of loads, stores and atomics.
 pub type Fingerprint = (LaunchDigest, Option<[(u64, u64); 3]>);
 
 pub fn read(folder: &Path) -> Result<CaptureTotals, Failure> {
@@ -50,7 +50,7 @@ pub fn read(folder: &Path) -> Result<CaptureTotals, Failure> {
     Ok(found)
 }
 
-/// Problems of a run; empty when it passed. `native` is the run without a trace.
+/// Returns the problems of a run. `native` is the untraced run.
 pub fn problems(
     case: &Case,
     ran: &Ran,
@@ -59,7 +59,7 @@ pub fn problems(
     found: &Result<CaptureTotals, Failure>,
 ) -> Vec<String> {
     if ran.end == End::TimedOut {
-        return vec!["it hangs".to_owned()];
+        return vec!["it timed out".to_owned()];
     }
     let mut problems = Vec::new();
     if case.end.is_some_and(|end| end != ran.end) {
@@ -112,7 +112,7 @@ pub fn problems(
     match summary {
         Some(summary) => told(case, summary, &mut problems),
         None if matches!(case.end, None | Some(End::Signalled(_))) => {}
-        None => problems.push("no summary was left".to_owned()),
+        None => problems.push("there is no summary".to_owned()),
     }
     problems
 }

@@ -4,7 +4,7 @@ use super::*;
 use superstep_trace::Backend;
 
 #[test]
-fn a_launch_above_the_allowed_overhead_is_a_problem() {
+fn launch_above_the_allowed_overhead_is_a_problem() {
     let each = |time: f64| vec![serde_json::json!({"launches": 7, "microseconds_each": time})];
     assert_eq!(too_slow(&each(21.5), &each(2.0)), None);
     assert!(too_slow(&each(23.0), &each(2.0)).is_some());
@@ -12,7 +12,7 @@ fn a_launch_above_the_allowed_overhead_is_a_problem() {
 }
 
 #[test]
-fn there_are_a_thousand_launches_under_stress_and_every_fault_of_the_programs() {
+fn cases_include_a_thousand_stress_launches_and_every_fault() {
     let cases = cases::all(Backend::Cuda, Protocol::Stream);
     let storms = cases.iter().filter(|case| case.name.starts_with("storm"));
     assert_eq!(storms.count() * 40, 1000);

@@ -1,9 +1,9 @@
-//! Binaries beside the one under test, for the end-to-end tests.
+//! Binaries in the folder of the one under test, for the end-to-end tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a binary beside the one under test, and returns its output.
+/// Runs a binary in the folder of the one under test, and returns its output.
 pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(binary);
@@ -22,7 +22,8 @@ pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// `superstep-bench` and `superstep`; `None` where tools or binaries that a program's build needs are not here, and the test is skipped.
+/// Returns `superstep-bench` and `superstep`; `None`, and the test is skipped, if tools or binaries for building programs are
+/// missing.
 pub fn binaries() -> Option<[PathBuf; 2]> {
     let bench = Path::new(env!("CARGO_BIN_EXE_superstep-bench"));
     let parts = [

@@ -3,7 +3,6 @@
 use super::*;
 use crate::{AccessGroup, Backend, Capture, Launch, LaunchEnd, LaunchId, LaunchOutcome};
 
-/// Somebody who looks all the time sees every state that a killed program can leave.
 fn launch(ctas: u32, threads: u32) -> Launch {
     Launch {
         sequence: 0,
@@ -12,15 +11,13 @@ fn launch(ctas: u32, threads: u32) -> Launch {
         kernel: "_Zk".into(),
         grid: [ctas, 1, 1],
         block: [threads, 1, 1],
-        dynamic_shared_bytes: 0,
-        static_shared_bytes: 0,
-        parent: None,
-        device: 0,
+        ..Launch::default()
     }
 }
 
+/// A concurrent reader sees every state that a killed program can leave.
 #[test]
-fn a_capture_that_just_begins_is_none_or_can_be_read() {
+fn new_capture_is_absent_or_readable() {
     let folder = tempfile::tempdir().unwrap();
     let path = |number: u32| folder.path().join(number.to_string());
     let write = |number| {
@@ -49,7 +46,7 @@ fn a_capture_that_just_begins_is_none_or_can_be_read() {
 }
 
 #[test]
-fn what_is_written_after_the_end_is_there_when_it_is_ended_again() {
+fn writes_after_the_end_are_kept_if_ended_again() {
     let folder = tempfile::tempdir().unwrap();
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
     let stream = capture.stream(StreamId(0)).unwrap();
@@ -96,7 +93,7 @@ fn what_is_written_after_the_end_is_there_when_it_is_ended_again() {
 }
 
 #[test]
-fn nobody_else_writes_where_somebody_writes() {
+fn folder_in_use_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let create = || CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu));
     let first = create().unwrap();
@@ -107,7 +104,7 @@ fn nobody_else_writes_where_somebody_writes() {
 }
 
 #[test]
-fn a_capture_is_ended_for_a_program_that_did_not() {
+fn unended_capture_can_be_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (events, stream) = (EVENTS_FILE.to_owned(), stream_file_name(StreamId(0)));
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();

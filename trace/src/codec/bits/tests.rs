@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn rows_come_back(rows in prop::collection::vec((0u32..=64, prop::collection::vec(any::<u64>(), 0..33)), 0..12)) {
+    fn rows_round_trip(rows in prop::collection::vec((0u32..=64, prop::collection::vec(any::<u64>(), 0..33)), 0..12)) {
         let mut writer = BitWriter::default();
         let cut = |&(width, ref values): &(u32, Vec<u64>)| {
             values.iter().map(|value| value & low_bits(width)).collect::<Vec<_>>()

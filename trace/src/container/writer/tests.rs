@@ -4,13 +4,13 @@ use super::super::{ChunkReader, Kind, Role};
 use super::*;
 
 #[test]
-fn a_disk_that_gets_full_keeps_whole_chunks() {
+fn full_disk_keeps_whole_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.sst");
     let mut file = ChunkFile::create(path.clone(), Role::Events, 0, None).unwrap();
     let chunk = || SealedChunk::new(Kind::EVENT, 0, 0, &[7; 1000]);
     file.write(chunk()).unwrap();
-    let kept = file.length();
+    let kept = file.length;
     let disk = std::mem::replace(
         &mut file.file,
         File::options().write(true).open("/dev/full").unwrap(),
@@ -28,7 +28,7 @@ fn a_disk_that_gets_full_keeps_whole_chunks() {
 }
 
 #[test]
-fn what_does_not_shrink_is_stored_as_it_is() {
+fn incompressible_payload_is_stored_uncompressed() {
     let noise: Vec<u8> = (0..1000u64)
         .flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes())
         .collect();

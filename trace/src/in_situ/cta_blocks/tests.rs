@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_block_is_called_by_its_first_cta() {
+fn block_is_named_by_its_first_cta() {
     let four: CtaBlocks = "4".parse().unwrap();
     assert_eq!([4, 7, 8].map(|cta| four.first(cta)), [4, 4, 8]);
     assert_eq!([3, 4, 11].map(|cta| four.number(cta)), [0, 1, 2]);
@@ -19,7 +19,7 @@ fn a_block_is_called_by_its_first_cta() {
 }
 
 #[test]
-fn other_numbers_are_errors_that_say_which_there_are() {
+fn invalid_sizes_are_refused() {
     for text in ["0", "1", "3", "134217728", "5000000000", "-4", "many", ""] {
         let error = text.parse::<CtaBlocks>().unwrap_err().to_string();
         assert!(

@@ -54,7 +54,7 @@ proptest! {
 }
 
 #[test]
-fn claimed_rows_are_not_believed() {
+fn claimed_row_count_is_checked() {
     let mut out = Writer::default();
     out.number(u64::MAX);
     assert_eq!(decode(&out.0), None);

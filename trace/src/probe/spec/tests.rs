@@ -26,7 +26,7 @@ fn fields_are_laid_out_as_in_c() {
 }
 
 #[test]
-fn zeroes_are_neutral_for_what_memory_holds() {
+fn zero_is_neutral_for_stored_values() {
     for combine in [
         Combine::Sum,
         Combine::Min,

@@ -17,7 +17,7 @@ fn threads_follow_the_mask() {
 }
 
 #[test]
-fn unused_addresses_do_not_count() {
+fn unused_addresses_are_ignored() {
     let mut group = AccessGroup {
         mask: 1,
         ..AccessGroup::EMPTY

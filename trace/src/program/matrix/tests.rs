@@ -13,7 +13,7 @@ fn shapes_have_names() {
 }
 
 #[test]
-fn pieces_follow_each_other_through_all_lines() {
+fn pieces_cover_all_lines() {
     let shape = |m, n, k| Shape { m, n, k };
     let all = [
         (shape(16, 16, 16), Element::F16),
@@ -51,7 +51,7 @@ fn pieces_follow_each_other_through_all_lines() {
 }
 
 #[test]
-fn codes_stand_for_operations() {
+fn codes_round_trip() {
     let shape = Shape { m: 16, n: 8, k: 64 };
     let tile = Tile {
         shape,

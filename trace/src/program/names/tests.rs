@@ -11,7 +11,7 @@ fn only_mangled_names_are_demangled() {
 }
 
 #[test]
-fn what_tells_equal_names_apart_is_left_out() {
+fn distinguishing_suffixes_are_removed() {
     assert_eq!(
         display_name("_ZL6secondPf__intern__de6ba5b417bf30a7"),
         "second"

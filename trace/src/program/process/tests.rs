@@ -4,7 +4,7 @@ use super::*;
 use crate::{Backend, Capture, CaptureWriter, Header, Outcome};
 
 #[test]
-fn captures_of_processes_lie_side_by_side() {
+fn captures_of_processes_are_ordered_by_rank() {
     let folder = tempfile::tempdir().unwrap();
     let write = |process: Process| {
         let path = folder.path().join(process.to_string());

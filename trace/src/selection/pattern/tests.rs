@@ -8,7 +8,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern.parse::<Pattern>().unwrap().matches(name)
 }
 
-/// Tries every way to divide the name: exponential, and plainly right.
+/// Tries every way to split the name: exponential, but obviously correct.
 fn by_brute_force(glob: &[char], name: &[char]) -> bool {
     match glob {
         [] => name.is_empty(),
@@ -21,14 +21,14 @@ fn by_brute_force(glob: &[char], name: &[char]) -> bool {
 
 proptest! {
     #[test]
-    fn globs_match_what_brute_force_matches(glob in "[ab*?.é\n(]{0,8}", name in "[ab.é\n(]{0,8}") {
+    fn globs_agree_with_brute_force(glob in "[ab*?.é\n(]{0,8}", name in "[ab.é\n(]{0,8}") {
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
         let expected = by_brute_force(&chars(&glob), &chars(&name));
         prop_assert_eq!(matches(&glob, &name), expected);
     }
 
     #[test]
-    fn a_name_matches_itself_with_parts_left_out(name in "[a-z<>:,&+^$|()\\[\\]{}\\\\ ]{0,20}", cut in 0usize..20) {
+    fn name_matches_itself_with_omitted_parts(name in "[a-z<>:,&+^$|()\\[\\]{}\\\\ ]{0,20}", cut in 0usize..20) {
         let cut = cut.min(name.len());
         let (front, back) = (format!("{}*", &name[..cut]), format!("*{}", &name[cut..]));
         for pattern in [&name, &front, &back] {
@@ -38,7 +38,7 @@ proptest! {
 }
 
 #[test]
-fn many_stars_take_no_longer() {
+fn many_stars_take_linear_time() {
     let start = Instant::now();
     for stars in [
         "*a".repeat(200),
@@ -67,7 +67,7 @@ fn either_name_of_a_function_may_match() {
 }
 
 #[test]
-fn lists_are_divided_at_commas_up_to_an_expression() {
+fn lists_are_split_at_commas_up_to_an_expression() {
     let list = |text| {
         let patterns = Pattern::parse_list(text).unwrap();
         patterns.iter().map(Pattern::to_string).collect::<Vec<_>>()
@@ -78,7 +78,7 @@ fn lists_are_divided_at_commas_up_to_an_expression() {
 }
 
 #[test]
-fn a_malformed_expression_is_refused_with_its_reason() {
+fn malformed_expression_is_refused_with_its_reason() {
     let error = "regex:(".parse::<Pattern>().unwrap_err().to_string();
     assert!(
         error.starts_with("failed to read \"regex:(\": expected a glob")

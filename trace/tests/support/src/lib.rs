@@ -1,4 +1,4 @@
-//! Captures made up for tests and benchmarks. An error while writing one panics.
+//! Captures for tests and benchmarks. Errors while writing them panic.
 
 pub mod synthetic;
 
@@ -12,7 +12,7 @@ use superstep_trace::{
     Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
 };
 
-/// Site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
+/// Returns site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
 pub fn site(local: u16, op: Op) -> Site {
     Site {
         id: SiteId::new(0, local),
@@ -27,7 +27,7 @@ pub fn site(local: u16, op: Op) -> Site {
     }
 }
 
-/// A module with `sites`, numbered as they are, and kernels with one parameter, each given by its mangled and its readable name.
+/// Returns a module with `sites` and kernels with one parameter, each given by its mangled and readable names.
 pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleTable {
     let kernel = |(name, display_name): &(&str, &str)| KernelInfo {
         name: (*name).to_owned(),
@@ -48,7 +48,7 @@ pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleT
     }
 }
 
-/// A launch in stream 0. [`CaptureBuilder`] numbers it.
+/// Returns a launch in stream 0, which [`CaptureBuilder`] numbers.
 pub fn launch(kernel: &str, ctas: u32, threads: u32) -> Launch {
     Launch {
         sequence: 0,
@@ -64,7 +64,7 @@ pub fn launch(kernel: &str, ctas: u32, threads: u32) -> Launch {
     }
 }
 
-/// An access of 4 bytes by each of the lanes from 0 on, one for each address, in warp 0.
+/// Returns a group of warp 0 in which the first lanes access 4 bytes at these addresses.
 pub fn group(site: u16, cta: u32, addresses: impl IntoIterator<Item = u64>) -> AccessGroup {
     let mut group = AccessGroup {
         site: SiteId::new(0, site),
@@ -79,7 +79,7 @@ pub fn group(site: u16, cta: u32, addresses: impl IntoIterator<Item = u64>) -> A
     group
 }
 
-/// Words side by side for 32 lanes, to be given to [`group`].
+/// Returns the addresses of consecutive words for 32 lanes, for [`group`].
 pub fn words(address: u64) -> impl Iterator<Item = u64> {
     (0..32).map(move |lane| address + 4 * lane)
 }
@@ -94,7 +94,7 @@ pub struct CaptureBuilder {
 }
 
 impl CaptureBuilder {
-    /// A capture of the CPU backend in `folder`, of a program of one module.
+    /// Creates a capture of the CPU backend in `folder`, of a program with one module.
     pub fn new(folder: &Path, module: &ModuleTable) -> Self {
         Self::with_header(folder, &Header::new(Backend::Cpu), module)
     }
@@ -111,14 +111,14 @@ impl CaptureBuilder {
         }
     }
 
-    /// Gives events their times from here on.
+    /// Timestamps all further events.
     #[must_use]
     pub fn with_clock(mut self) -> Self {
         self.writer = self.writer.with_clock(Instant::now());
         self
     }
 
-    /// Gives the next call the number `sequence`: the order in the file need not be that of the host.
+    /// Sets the sequence number of the next call, because file order may differ from host order.
     pub fn at(&mut self, sequence: u64) -> &mut Self {
         self.sequence = sequence;
         self
@@ -136,7 +136,7 @@ impl CaptureBuilder {
         self.allocate_from(None, address, bytes, kind)
     }
 
-    /// An allocation by a call in the line `place`.
+    /// Adds an allocation by a call at `place`.
     pub fn allocate_from(
         &mut self,
         place: Option<SourcePlace>,
@@ -187,12 +187,12 @@ impl CaptureBuilder {
         self.event(&Event::Memset(memset));
     }
 
-    /// An opaque launch of `kernel` in stream 0, which ran for 700 ns.
+    /// Adds an opaque launch of `kernel` in stream 0 that runs for 700 ns.
     pub fn opaque(&mut self, kernel: Option<&str>) {
         self.opaque_call(kernel, None);
     }
 
-    /// Allocates, with `call` as the place in the source.
+    /// Adds an opaque launch by a known call.
     pub fn opaque_call(&mut self, kernel: Option<&str>, call: Option<KnownCall>) {
         let launch = OpaqueLaunch {
             sequence: self.next_sequence(),
@@ -212,7 +212,7 @@ impl CaptureBuilder {
         self.event(&Event::OpaqueEnd(end));
     }
 
-    /// A launch from its announcement to its end; its groups lie in `chunks`.
+    /// Adds a launch with its end; `chunks` has its groups.
     pub fn launch<C: AsRef<[AccessGroup]>>(&mut self, launch: Launch, chunks: &[C]) -> Launch {
         let launch = self.begin(launch);
         for chunk in chunks {
@@ -233,7 +233,7 @@ impl CaptureBuilder {
         launch
     }
 
-    /// A chunk of a launch; none when `groups` is empty.
+    /// Adds a chunk of a launch, unless `groups` is empty.
     pub fn chunk<'a>(
         &mut self,
         launch: &Launch,
@@ -273,7 +273,7 @@ impl CaptureBuilder {
         written(Capture::open(self.writer.folder()))
     }
 
-    /// Leaves the capture without an end, like a killed program, and opens it.
+    /// Opens the capture without ending it, as if the program had been killed.
     pub fn kill(self) -> Capture {
         written(Capture::open(self.writer.folder()))
     }

@@ -1,4 +1,4 @@
-//! Synthetic programs, and the straightforward analysis that the engine is compared with: for benchmarks.
+//! Synthetic programs for benchmarks, and a simple analysis to compare the engine with.
 
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use superstep_trace::{
     LaunchId, Op, Outcome, SiteId, StreamId, TraceError,
 };
 
-/// Site 0 loads, site 1 stores; `ARRAY` are the two arrays' addresses.
+/// Site 0 loads, site 1 stores. `ARRAY` has the addresses of the two arrays.
 const ARRAY: [u64; 2] = [0x7f00_0000_0000, 0x7f10_0000_0000];
 const THREADS: u64 = 256;
 const PAGE_WORDS: u64 = 1024;
@@ -20,10 +20,10 @@ pub const ACCESSES_PER_THREAD: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// A stencil in the manner of hotspot 3D: seven loads of neighbours and a store by each thread, coalesced, ping-pong
-    /// between two arrays.
+    /// A stencil like hotspot 3D: each thread makes seven coalesced loads of neighbours and a store, alternating between two
+    /// arrays.
     Regular,
-    /// Seven loads from anywhere and a store anywhere by each thread.
+    /// Seven random loads and a random store by each thread.
     Scattered,
     /// Like the previous pattern, but four of the loads are from the first page, which receives half of all accesses.
     OnePage,
@@ -33,7 +33,7 @@ pub fn ops() -> SiteOps {
     SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)])
 }
 
-/// Launch `number` of one thread for each of `words` words.
+/// Returns launch `number` with one thread for each of `words` words.
 pub fn launch(number: u32, words: u64) -> Launch {
     Launch {
         sequence: u64::from(number) + 1,
@@ -52,7 +52,7 @@ fn fill(group: &mut AccessGroup, site: u32, thread: u64, address: impl Fn(u64) -
     }
 }
 
-/// The accesses of the warp that begins with `thread` in launch `number`, over arrays of `words` words.
+/// Returns the accesses of the warp that starts with `thread` in launch `number`, over arrays of `words` words.
 pub fn warp(
     pattern: Pattern,
     number: u32,
@@ -98,7 +98,7 @@ pub fn accesses(program: &Program) -> u64 {
     groups.map(|group| group.lanes() as u64).sum()
 }
 
-/// A program of `launches` launches over arrays of `words` words, in memory.
+/// Returns a program of `launches` launches over arrays of `words` words, in memory.
 pub fn program(pattern: Pattern, launches: u32, words: u64) -> Program {
     (0..launches)
         .map(|number| {
@@ -116,7 +116,7 @@ pub fn program(pattern: Pattern, launches: u32, words: u64) -> Program {
         .collect()
 }
 
-/// Writes a capture of `launches` launches over arrays of `words` words into `folder`; `pattern` gives that of a launch.
+/// Writes a capture of `launches` launches over arrays of `words` words into `folder`; `pattern` returns the pattern of a launch.
 pub fn write(
     folder: &Path,
     launches: u32,
@@ -130,7 +130,7 @@ pub fn write(
     for number in 0..launches {
         writer.event(&Event::Launch(launch(number, words)))?;
         let pattern = pattern(number);
-        // A chunk's part of the threads, as a worker of the CPU backend has it.
+        // The threads of a chunk, as with a worker of the CPU backend.
         let threads = match pattern {
             Pattern::Regular => 1 << 18,
             Pattern::Scattered | Pattern::OnePage => 1 << 13,
@@ -153,10 +153,10 @@ fn mixed(value: u64) -> u64 {
     mix(value.wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Quantities by which both analyses are compared: communicated bytes loaded, bytes received, communicated bytes stored.
+/// Quantities that both analyses compute: communicated bytes loaded, bytes received, communicated bytes stored.
 pub type Sums = (u64, u64, u64);
 
-/// The engine on a program in memory.
+/// Runs the engine on a program in memory.
 pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result<Sums> {
     let mut engine = Engine::new(options, &MemoryLimit::none(), Cancellation::default());
     let ops = ops();
@@ -171,8 +171,8 @@ pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result
     ))
 }
 
-/// One thread and hash maps with one entry an address, as in the thesis. It knows aligned words of a single kernel only,
-/// which is less than the engine does.
+/// Analyses with one thread and hash maps with one entry per address, as in the thesis. Unlike the engine, it supports only
+/// aligned words of a single kernel.
 pub fn simple(program: &Program) -> Sums {
     let (mut loaded, mut received, mut stored) = (0, 0, 0);
     // Address → writers of the last launch that wrote it, each with whether another CTA has read it.

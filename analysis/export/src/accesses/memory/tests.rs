@@ -20,7 +20,7 @@ fn memory_returns_to_the_pool_with_its_last_owner() {
     drop(part);
     let third = pool.column();
     assert_eq!(third.values.as_ptr(), place);
-    // Few rows are copied: the column is free at once.
+    // If there are only a few rows, `finish` copies them, so the column is free immediately.
     let few = third.finish(3);
     let fourth = pool.column();
     assert_eq!((fourth.values.as_ptr(), &*few), (place, &[7; 3][..]));

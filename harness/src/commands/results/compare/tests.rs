@@ -24,7 +24,7 @@ fn benchmark(digest: &str, loads: u64) -> BenchmarkSummary {
 }
 
 #[test]
-fn counts_and_digest_decide() {
+fn different_counts_or_digests_are_a_difference() {
     let error = |a, b| benchmarks(&a, &b, ANY).unwrap_err().to_string();
     assert!(benchmarks(&benchmark("a", 1), &benchmark("a", 1), ANY).is_ok());
     assert!(error(benchmark("a", 1), benchmark("b", 1)).contains("digest"));
@@ -89,7 +89,7 @@ fn volumes_of_varying_accesses_are_only_shown() {
 }
 
 #[test]
-fn times_decide_only_when_asked_and_when_long_enough() {
+fn times_are_compared_only_with_a_limit_and_if_long_enough() {
     let takes = |native| BenchmarkSummary {
         seconds: Seconds {
             native: Some(native),
@@ -109,7 +109,7 @@ fn times_decide_only_when_asked_and_when_long_enough() {
 }
 
 #[test]
-fn times_of_a_gpu_and_of_a_cpu_have_no_ratio() {
+fn times_on_a_gpu_and_a_cpu_have_no_ratio() {
     let run = |backend| RunSummary {
         backend,
         device: format!("a {backend}"),
@@ -135,7 +135,7 @@ fn times_of_a_gpu_and_of_a_cpu_have_no_ratio() {
 }
 
 #[test]
-fn a_benchmark_of_one_run_only_is_a_difference() {
+fn a_benchmark_in_only_one_run_is_a_difference() {
     let with = RunSummary {
         benchmarks: vec![benchmark("a", 1)],
         ..RunSummary::default()

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn intervals_are_those_of_the_literature() {
+fn intervals_equal_published_ones() {
     // Brown, Cai and DasGupta, "Interval estimation for a binomial proportion", 2001: n = 10, x = 0 and x = 5.
     let [_, low, high] = wilson(0, 10);
     assert!(low.abs() < 1e-12 && (high - 0.2775).abs() < 1e-4);
@@ -13,7 +13,7 @@ fn intervals_are_those_of_the_literature() {
 }
 
 #[test]
-fn numbers_do_not_make_a_message_another() {
+fn numbers_in_messages_are_ignored() {
     let said = without_numbers;
     assert_eq!(said("page 0x55f [0.00011s]"), said("page 0x5a0 [12.5s]"));
     assert_ne!(said("done"), said("error 700"));

@@ -9,15 +9,10 @@ fn space(executions: &[u64]) -> Space {
         space.before.push(total);
         total += executions;
         space.rows.push(Row {
-            launch: 0,
-            kernel: "k".into(),
-            module: 0,
+            template: Injection::default(),
             slot: slot as u32,
             executions,
             bits: 32,
-            target: "value",
-            what: "add".into(),
-            line: 1,
         });
     }
     space.before.push(total);
@@ -76,7 +71,7 @@ fn places_are_named_once() {
 }
 
 #[test]
-fn a_choice_depends_on_seed_and_number_alone() {
+fn a_choice_depends_only_on_seed_and_number() {
     let space = space(&[5, 5]);
     assert_eq!(space.choose(1, 9), space.choose(1, 9));
     let differ = (0..50).filter(|&n| space.choose(1, n) != space.choose(2, n));

@@ -1,4 +1,4 @@
-//! Captures of streams, which turn the streams' work into nodes of a graph.
+//! Stream capture, which turns the work of streams into nodes of a graph.
 
 use super::{GRAPHS, Work, add, graph, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
@@ -30,7 +30,7 @@ pub struct Capture {
 }
 
 static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
-/// Number of captures, to be read without the lock; usually 0.
+/// Number of streams being captured, which can be read without the lock; usually 0.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -42,7 +42,7 @@ thread_local! {
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// State of a capture at an event: its number, graph and tail.
+/// State of a capture when an event was recorded: its ID, graph and tail.
 pub type Captured = (u64, usize, Vec<usize>);
 
 fn of(stream: *mut c_void) -> Option<Capture> {
@@ -56,7 +56,7 @@ pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
     of(stream).is_some()
 }
 
-/// Refuses calls that wait for a captured stream, or query its state.
+/// Returns an error if `stream` is being captured, for calls that wait for the stream or query its state.
 pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
     match of(stream) {
         Some(_) => Err(CudaError::STREAM_CAPTURE_UNSUPPORTED),
@@ -64,7 +64,7 @@ pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
     }
 }
 
-/// Adds a node to the capture of `stream`; `false` if there is none.
+/// Adds a node to the capture of `stream`; returns `false` if the stream is not being captured.
 pub(super) fn append(
     stream: *mut c_void,
     work: impl FnOnce() -> Result<Work, CudaError>,
@@ -91,7 +91,7 @@ pub fn submit(
     append(stream, || Ok(Work::Call(kind, Arc::new(call)))).map(drop)
 }
 
-/// Adds a launch to the capture of `stream`; `false` if there is none.
+/// Adds a launch to the capture of `stream`; returns `false` if the stream is not being captured.
 pub fn add_launch(
     request: LaunchRequest,
     arguments: *mut *mut c_void,
@@ -104,12 +104,12 @@ pub fn add_launch(
     })
 }
 
-/// Returns the capture of `stream`, for an event that is recorded there.
+/// Returns the state of the capture of `stream`, for an event recorded in it.
 pub fn capture_of(stream: *mut c_void) -> Option<Captured> {
     of(stream).map(|capture| (capture.id, capture.graph, capture.tail))
 }
 
-/// Adds `stream` to an event's capture, unless that has ended.
+/// Adds `stream` to an event's capture, unless the capture has ended.
 pub fn join(stream: *mut c_void, (id, graph, tail): Captured) {
     let mut captures = CAPTURES.lock();
     if !captures.values().any(|capture| capture.id == id) {
@@ -171,7 +171,7 @@ unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// Stores status, number, graph and tail of a capture, except through null pointers.
+/// Stores the status, ID, graph and tail of a capture; all pointers but `status` may be null.
 fn put_info(
     stream: *mut c_void,
     status: *mut c_int,
@@ -258,7 +258,7 @@ cuda! {
         if mode.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
-        // SAFETY: the program passes a valid place.
+        // SAFETY: the program passes a valid pointer; null was ruled out.
         let wanted = unsafe { mode.read() };
         put(mode, MODE.replace(wanted))
     }

@@ -16,11 +16,12 @@ pub fn call(host: &cudaHostNodeParams) -> CudaResult {
     Ok(())
 }
 
-/// `cudaMemAllocNodeParams`, with kinds of any version.
+/// `cudaMemAllocNodeParams`, with integers in place of enums, as a program built for another CUDA version may pass unknown
+/// values.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Allocation {
-    /// `cudaMemPoolProps`: kinds and location of the pool, without effect here.
+    /// `cudaMemPoolProps`: kinds and location of the pool, which are ignored here.
     pool: [u64; 11],
     access: *const c_void,
     access_count: usize,
@@ -57,7 +58,7 @@ cuda! {
         put(place, owned_bytes())
     }
 
-    /// `cudaDeviceGraphMemTrim`: memory of graphs is never freed.
+    /// `cudaDeviceGraphMemTrim`: does nothing, because graph memory is never freed.
     fn [cudaDeviceGraphMemTrim cudaDeviceSetGraphMemAttribute](device: c_int) {
         devices::check(device)
     }

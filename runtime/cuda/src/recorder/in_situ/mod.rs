@@ -1,4 +1,5 @@
-//! The protocol `in-situ`: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the host updates.
+//! The `in-situ` protocol: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the host
+//! updates.
 //!
 //! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams.
 
@@ -38,9 +39,10 @@ use tables::{Tables, clear, table};
 
 /// Initial length of the device's list of launches.
 const LAUNCHES: usize = 1 << 16;
-/// Number of rows that are read, or sorted and written, together. More rows compress better.
+/// Number of rows that are read, or sorted and written, at a time. Larger batches compress better.
 const PARTS: usize = 1 << 20;
-/// How often transfers are written, which a killed program loses otherwise. Copying the table takes a fraction of a second.
+/// How often transfers are written, so that a killed program does not lose all of them. Copying the table takes a fraction
+/// of a second.
 const OFTEN: Duration = Duration::from_secs(10);
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
@@ -59,14 +61,14 @@ pub struct OnDevice {
     own_stream: Stream,
     /// Whether a kernel has stored to memory without a shadow on this device since the last check.
     stored_elsewhere: AtomicBool,
-    /// The device's address of the [`Context`].
+    /// Device address of the [`Context`].
     context: u64,
     shared: Mutex<Shared>,
     order: Arc<Mutex<Order>>,
     slots: Mutex<Receiver<Slot>>,
     give_back: Mutex<Sender<Slot>>,
     sums: u64,
-    /// Rows of the table of transfers in use by ended launches.
+    /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
     /// When these rows were last written to the capture.
     drained: Mutex<Instant>,
@@ -82,11 +84,11 @@ struct Shared {
     shadow: Shadow,
     kernels: HashMap<String, u32>,
     launches: usize,
-    /// The launch before which the cache of entries that CTAs know was last cleared.
+    /// Number of the launch before which the cache `known` in the context was last cleared.
     known_since: u64,
 }
 
-/// The last stream that was used, with its device, and the event after its work.
+/// The last stream that was used, its device, and the event recorded after its work.
 #[derive(Default)]
 struct Order {
     device: c_int,
@@ -96,7 +98,7 @@ struct Order {
 }
 
 impl InSitu {
-    /// Returns the recorder, which is used from now on.
+    /// Marks the recorder as used, and returns it.
     pub fn use_it(&self) -> &Self {
         self.used.store(true, Ordering::Release);
         self
@@ -133,7 +135,7 @@ impl InSitu {
             .and_then(|device| device.allocated(address, bytes, pattern));
         if let Err(error) = done {
             session().warning(format!(
-                "{error}; what kernels load from {bytes} bytes at {address:#x} counts as unknown"
+                "{error}; any data that kernels load from the {bytes} bytes at {address:#x} counts as unknown"
             ));
         }
     }
@@ -179,7 +181,7 @@ impl OnDevice {
         let (give_back, slots) = channel();
         for number in 0..SLOTS {
             let copy = Pinned::new(SLOT_BYTES)?;
-            // Does not fail, as the receiver exists.
+            // Cannot fail, as the receiver still exists.
             let _ = give_back.send(Slot { number, copy });
         }
         Ok(OnDevice {
@@ -204,7 +206,7 @@ impl OnDevice {
         })
     }
 
-    /// Writes the rows of the table of transfers to the capture and empties it. No launch may be running.
+    /// Writes the rows of the transfer table to the capture and clears the table. No launch may be running.
     fn drain(&self) -> Result<(), CudaError> {
         let (address, rows) = {
             let context = &self.shared.lock().context;
@@ -233,7 +235,7 @@ impl Order {
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {
-                (stream.wait_for(event)).check("put launches of several streams in order")
+                (stream.wait_for(event)).check("put launches from several streams in order")
             }
             _ => Ok(()),
         }
@@ -242,7 +244,7 @@ impl Order {
     fn end(&mut self, device: &OnDevice, stream: Stream) -> Result<(), CudaError> {
         (self.device, self.stream) = (device.ordinal, Some(stream));
         self.event = Some(device.event);
-        (device.event.record(stream)).check("put launches of several streams in order")
+        (device.event.record(stream)).check("put launches from several streams in order")
     }
 
     fn wait(&self) -> Result<(), CudaError> {

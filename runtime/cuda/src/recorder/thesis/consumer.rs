@@ -13,7 +13,7 @@ use superstep_trace::{AccessGroup, ChunkBuilder};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Accesses written, each lane counted.
+    /// Accesses written, counting each lane separately.
     pub thread_accesses: u64,
     /// Accesses reserved on the device and never written.
     pub lost: u64,
@@ -38,7 +38,8 @@ const ALERT: Duration = Duration::from_micros(200);
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
-/// How long records stay in bins that are not full, so that a killed program's capture shows where it was.
+/// How long the consumer finds no full bin before it also writes the records in partly filled bins, so that the capture of a
+/// killed program shows how far it got.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub struct Consumer<S> {
@@ -86,7 +87,7 @@ impl<S: Sink> Consumer<S> {
         match ticket.phase() {
             Phase::Finished => self.drain(ticket, &[Bins::take_quiet, Bins::salvage]),
             Phase::Faulted => self.drain(ticket, &[Bins::salvage]),
-            // The program ends while the kernel runs. Incomplete records are not taken.
+            // The program is exiting before the kernel has finished. Incomplete records are not taken.
             Phase::Queued | Phase::Running => {
                 ticket.fail("the program ended before the kernel did".to_owned());
                 self.drain(ticket, &[Bins::take_quiet])
@@ -130,7 +131,7 @@ impl<S: Sink> Consumer<S> {
         }
     }
 
-    /// Empties each bin in the first of `ways` that takes something; returns whether any did.
+    /// Empties each bin with the first of `ways` that takes anything; returns whether anything was taken.
     fn drain(&mut self, ticket: &Ticket, ways: &[Take]) -> bool {
         let (mut any, mut lost) = (false, 0);
         for number in 0..self.bins.shape.bins {

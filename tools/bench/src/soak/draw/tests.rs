@@ -1,4 +1,4 @@
-//! Options that a seed draws.
+//! Tests of random choices.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -17,7 +17,7 @@ fn traits(backend: Backend, protocols: &[Protocol]) -> Traits {
 }
 
 #[test]
-fn a_seed_draws_one_case() {
+fn seed_determines_the_case() {
     let program = traits(Backend::Cuda, &Protocol::ALL);
     let draw = |seed| Draw::new(&mut Random::new(seed), &program);
     for seed in 0..100 {
@@ -27,7 +27,7 @@ fn a_seed_draws_one_case() {
 }
 
 #[test]
-fn every_option_is_drawn_by_some_seed() {
+fn every_option_is_drawn() {
     let mut seen: HashMap<&str, u64> = HashMap::new();
     let mut kills = 0;
     for backend in [Backend::Cpu, Backend::Cuda] {
@@ -52,13 +52,13 @@ fn every_option_is_drawn_by_some_seed() {
     for name in names.map(|(name, _)| *name).collect::<HashSet<_>>() {
         assert!(seen.remove(name).is_some_and(|times| times > 100), "{name}");
     }
-    // Those of the protocol and of the seven options of a selection are left.
+    // The protocol and the seven options of a selection remain.
     assert_eq!(seen.len(), 8, "{seen:?}");
     assert!((700..1300).contains(&kills), "{kills}");
 }
 
 #[test]
-fn selection_survives_the_environment() {
+fn selection_round_trips_through_the_environment() {
     let program = traits(Backend::Cpu, &[Protocol::Stream]);
     let mut compared = 0;
     for seed in 0..300 {

@@ -1,12 +1,10 @@
-//! Probes, from their definition to their tables, on the CPU backend: what they count is what the programs do.
-
-mod common;
+//! Probes, from their definition to their tables, on the CPU backend: their counts are those of the programs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{DOUBLE, root, run, superstep};
+use crate::common::{DOUBLE, root, run, superstep};
 use superstep_trace::probe::{At, LaunchResult};
 use superstep_trace::{Capture, PointSite, ProbeResults};
 
@@ -24,7 +22,7 @@ fn results(folder: &Path, probe: &str, program: &str) -> ProbeResults {
     ProbeResults::open(&place.join(program).join("results")).unwrap()
 }
 
-/// The sites of a launch with their fields.
+/// Returns the sites of a launch with their fields.
 fn sites<'a>(results: &'a ProbeResults, launch: &LaunchResult) -> Vec<(&'a PointSite, Vec<u64>)> {
     let probe = results.probe(launch).unwrap();
     let totals = results.totals(launch).unwrap();
@@ -35,7 +33,7 @@ fn sites<'a>(results: &'a ProbeResults, launch: &LaunchResult) -> Vec<(&'a Point
         .collect()
 }
 
-/// The code blocks of a page, by the language that they name.
+/// Returns the code blocks of a page, with their language.
 fn code_blocks(page: &str, language: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut rest = page;
@@ -51,7 +49,7 @@ fn code_blocks(page: &str, language: &str) -> Vec<String> {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_example_of_the_documentation_works_as_it_stands_there() {
+fn the_example_in_the_documentation_works() {
     let page = fs::read_to_string(root().join("docs/probes.md")).unwrap();
     let (yaml, handler) = (code_blocks(&page, "yaml"), code_blocks(&page, "cuda"));
     let lines = yaml[0].lines().count() + handler[0].lines().count();
@@ -63,15 +61,15 @@ fn the_example_of_the_documentation_works_as_it_stands_there() {
     probe(folder.path(), &["widths.yaml", "twice.cu"]);
     let tables = folder.path().join("out/probes/widths/twice/twice/tables");
     let totals = fs::read_to_string(tables.join("probe_totals.csv")).unwrap();
-    // Two launches, in each of which 1000 threads load and store a number of 4 bytes.
+    // Two launches, each with 1000 threads that load and store a number of 4 bytes.
     assert!(totals.contains("twice,2,0,bytes,8000\n"), "{totals}");
     assert!(totals.contains("twice,2,1,bytes,8000\n"), "{totals}");
     assert!(tables.join("probe_values.parquet").is_file());
     assert!(tables.join("probe_sites.json").is_file());
 }
 
-/// Kernels whose structure is chosen by chance. Each path through them counts itself with an atomic, in a function of its own (equal
-/// tails of two branches would be merged otherwise); the probes' counts are held against what the program counted.
+/// Kernels with a random structure. Each path through them is counted with an atomic, in a separate function (otherwise equal tails of two
+/// branches would be merged). The probes' counts are compared with these.
 struct Generator {
     state: u64,
     body: String,
@@ -132,7 +130,7 @@ impl Generator {
     }
 }
 
-/// A program of so many kernels, and its number of counters.
+/// Returns a program with this number of kernels, and its number of counters.
 fn generate(kernels: usize, seed: u64) -> (String, usize) {
     let mut generator = Generator {
         state: seed,
@@ -204,7 +202,7 @@ fn counts_of_generated_programs_are_exact() {
     // By counter: calls of its function, executions of the blocks that call it, executions of its own block.
     let mut found: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for launch in &paths.launches {
-        // A kernel without branches has none of the probe's places.
+        // A kernel without branches has no places for the probe.
         let of_kernel = |other: &&LaunchResult| other.kernel == launch.kernel;
         let other = branches.launches.iter().find(of_kernel);
         let rows = sites(&paths, launch);
@@ -225,7 +223,7 @@ fn counts_of_generated_programs_are_exact() {
                 found.entry(name).or_default()[2] += fields[0];
             }
         }
-        // What leaves a block is what entered it. The branches' numbers come from another way through the runtime.
+        // A block is left as often as it is entered. Counts of branches take another path through the runtime.
         let mut entered = BTreeMap::from([(0, 5 * 77)]);
         let ends: BTreeMap<u32, Vec<u64>> = other
             .into_iter()
@@ -251,14 +249,14 @@ fn counts_of_generated_programs_are_exact() {
     }
     for (counter, expected) in counted.iter().enumerate() {
         let counts = found.get(&format!("count{counter}")).copied();
-        // A path that nothing can take is not there.
+        // Impossible paths have been removed.
         let counts = counts.unwrap_or_default();
         assert_eq!(counts, [*expected; 3], "counter {counter}");
     }
     assert!(counted.iter().any(|&count| count > 5 * 77), "loops repeat");
 
-    // Kernels without the probe, and the functions that they call, do the same (the command compares the output), and those with it
-    // find the same.
+    // Kernels without the probe, and the functions that they call, behave the same (the command compares the output), and those with it
+    // have the same counts.
     let totals = |results: &ProbeResults| -> Vec<(u32, Vec<u64>)> {
         let launches = results.launches.iter();
         launches
@@ -277,7 +275,7 @@ fn counts_of_generated_programs_are_exact() {
     assert_eq!(part, whole);
 }
 
-/// Values logged in long runs, between warp operations, barriers and calls, by threads that part.
+/// Logs values in long sequences, between warp operations, barriers and calls, in divergent threads.
 const RUNS: &str = r#"
 #include <cstdio>
 __noinline__ __device__ unsigned step(unsigned x) { return x % 3 == 0 ? x * 5u + 1u : x ^ x >> 3; }
@@ -317,7 +315,7 @@ const BITS: &str = "schema: 1\nname: bits\ntitle: Bits of each thread's values\n
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_bits_of_a_warps_values_are_those_of_its_threads() {
+fn bits_of_a_warps_values_equal_those_of_its_threads() {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     put("runs.cu", RUNS);
@@ -342,7 +340,7 @@ fn the_bits_of_a_warps_values_are_those_of_its_threads() {
             // Addresses differ from run to run.
             if site.width < 64 {
                 assert_eq!(own[1..], of_warp[1..3], "{site:?}");
-                // A kernel's range of places has others' between its own.
+                // The range of a kernel's places contains places of other kernels.
                 compared += usize::from(own[0] > 0);
             }
         }
@@ -353,7 +351,7 @@ fn the_bits_of_a_warps_values_are_those_of_its_threads() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn memory_divergence_is_that_of_the_trace() {
+fn memory_divergence_equals_that_of_the_trace() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["thesis", "--size", "tiny", "--only", "hist,bfs,path"];
     for command in [&["suite"][..], &["probe", "memory-divergence"]] {

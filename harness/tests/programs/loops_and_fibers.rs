@@ -1,19 +1,17 @@
-//! Generated kernels with barriers: their threads do the same in loops and as fibers, to the last bit and access.
+//! Generated kernels with barriers: their results and accesses are identical in loops and as fibers.
 //!
-//! The kernels race, meet at different barriers, leave early and keep arrays across barriers; both ways of running them take the threads in
-//! the same order, so nothing may differ. `SUPERSTEP_GENERATED_KERNELS` sets how many kernels are made (24 by default),
-//! `SUPERSTEP_GENERATED_SEED` with which number they start.
-
-mod common;
+//! The kernels race, wait at different barriers, return early and keep arrays across barriers. Loops and fibers run threads in the same
+//! order, so nothing may differ. `SUPERSTEP_GENERATED_KERNELS` sets how many kernels are made (24 by default), `SUPERSTEP_GENERATED_SEED`
+//! the number of the first.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
-/// Numbers that depend on the seed alone.
+/// Random numbers that depend only on the seed.
 struct Random(u64);
 
 impl Random {
@@ -38,7 +36,7 @@ impl Generator {
         ['a', 'b', 'c'][self.random.below(3) as usize]
     }
 
-    /// A number that differs from thread to thread.
+    /// Returns a number that differs from thread to thread.
     fn value(&mut self) -> String {
         let (v, k) = (self.variable(), self.random.below(50) + 1);
         match self.random.below(6) {
@@ -81,7 +79,7 @@ impl Generator {
             11 | 12 => {
                 let number = self.loops;
                 self.loops += 1;
-                // Whether all threads make as many turns.
+                // True if all threads have the same number of iterations.
                 let turns = match self.random.below(2) {
                     0 => format!("{}u", 1 + k % 4),
                     _ => format!("t % {}u", 2 + k % 3),
@@ -95,7 +93,7 @@ impl Generator {
                 format!("{v} += i{number}; }}")
             }
             _ => {
-                // A thread of each row in a region of its own, or any of them.
+                // Each thread in its own region, or all in the same.
                 let condition = match self.random.below(4) {
                     0 => format!("threadIdx.x == {}u", k % 9),
                     1 => format!("threadIdx.x + 1 != {}u", k % 34),
@@ -122,7 +120,7 @@ impl Generator {
 "
         )
         .unwrap();
-        // What a CTA before left in shared memory depends on the schedule.
+        // The contents of shared memory from an earlier CTA depend on the schedule.
         let barriers = !number.is_multiple_of(4);
         self.text.push_str(if barriers {
             "  for (unsigned i = t; i < 64; i += threads) s[i] = i * 7;\n  __syncthreads();\n"
@@ -175,7 +173,7 @@ int main() {
         + "  }\n}\n"
 }
 
-/// Runs the program; its results and what is known of its accesses.
+/// Runs the program. Returns its results and a description of its accesses.
 fn results(folder: &Path, fibers: &str) -> (String, Value) {
     let mut command = superstep(folder);
     command
@@ -196,7 +194,7 @@ fn results(folder: &Path, fibers: &str) -> (String, Value) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn threads_do_the_same_in_loops_and_as_fibers() {
+fn results_are_identical_in_loops_and_as_fibers() {
     let (seed, kernels) = (
         setting("SUPERSTEP_GENERATED_SEED", 0),
         setting("SUPERSTEP_GENERATED_KERNELS", 24),

@@ -1,12 +1,10 @@
 //! Launches by constructors of global objects, before `main`: a unit's device code is registered before its own, as with nvcc.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 
-/// Each unit has this kernel, which is its own. Prints the sum that it computed and the error of the launch.
+/// Each unit has its own copy of this kernel. Prints the computed sum and the error of the launch.
 const HEADER: &str = r#"
 #include <cstdio>
 namespace {
@@ -51,7 +49,7 @@ struct Early { Early() { launch_b("b"); launch_a("a of b"); } } early;
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn constructors_of_global_objects_launch_kernels() {
+fn constructors_of_global_objects_can_launch_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     for (name, text) in [("early.h", HEADER), ("a.cu", A), ("b.cu", B)] {
@@ -68,7 +66,7 @@ fn constructors_of_global_objects_launch_kernels() {
         let printed = latest.join(format!("benchmarks/{name}/traced/stdout"));
         let printed = fs::read_to_string(printed).unwrap();
         let mut lines: Vec<_> = printed.lines().collect();
-        // C++ leaves open when the inline variable is made.
+        // C++ does not specify when the inline variable is initialised.
         lines[..2].sort_unstable();
         let expected = [
             "a 64 0",

@@ -1,17 +1,15 @@
 //! Runs that are repeated, retried and limited, on the CPU backend.
 
-mod common;
-
 use std::fs;
 
-use common::toys::{PROGRAM, suite, summary, write_suite};
-use common::{run, superstep};
+use crate::common::toys::{PROGRAM, suite, summary, write_suite};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use sha2::Digest;
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn repeats_retries_and_limits_are_told() {
+fn repeats_retries_and_limits_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let counter = |name: &str| folder.join(name).display().to_string();
@@ -78,7 +76,7 @@ fn repeats_retries_and_limits_are_told() {
     ] {
         assert!(junit.contains(part), "{part}: {junit}");
     }
-    // The capture says which sources it is of.
+    // The capture contains the hashes of its sources.
     let (_, out, _) = run(superstep(folder).args([
         "info",
         "--json",
@@ -95,7 +93,7 @@ fn repeats_retries_and_limits_are_told() {
     );
 }
 
-/// Doubles as many numbers as the first line of its input says.
+/// Doubles the number of values given in the first line of its input.
 const READER: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -115,7 +113,7 @@ int main() {
 }
 "#;
 
-/// As `bfs` of the thesis's suite: the original graph where a mirror has it, and golden results of the one that is generated.
+/// Like `bfs` of the thesis's suite: uses the original graph if a mirror has it, but its golden results are for the generated one.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_mirror_s_input_is_not_compared_with_the_generated_one_s_golden_result() {
@@ -130,7 +128,7 @@ fn a_mirror_s_input_is_not_compared_with_the_generated_one_s_golden_result() {
         "{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: {hash}, \
          generate: {{generator: bfs-graph, seed: 1, parameters: {{nodes: 300, degree: 6}}}}}}]}}"
     );
-    common::write_suite(&folder.join("suites"), "{in-tree: true}", &size, READER);
+    crate::common::write_suite(&folder.join("suites"), "{in-tree: true}", &size, READER);
     fs::create_dir_all(folder.join("data/bfs")).unwrap();
     fs::write(folder.join("data/bfs/graph.txt"), original).unwrap();
     let golden = |choices: &[&str]| {

@@ -1,11 +1,9 @@
-//! Runs in situ on the CPU backend, held against traces of the same programs.
-
-mod common;
+//! Runs in situ on the CPU backend, compared with traces of the same programs.
 
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
 fn benchmarks(latest: &Path) -> Vec<Value> {
@@ -14,7 +12,7 @@ fn benchmarks(latest: &Path) -> Vec<Value> {
     summary["benchmarks"].as_array().unwrap().clone()
 }
 
-/// The only check of that name.
+/// Returns the only check with this name.
 fn check<'a>(benchmark: &'a Value, name: &str) -> &'a Value {
     let checks = benchmark["verification"].as_array().unwrap();
     let mut named = checks.iter().filter(|check| check["check"] == name);
@@ -79,7 +77,7 @@ fn the_thesis_suite_in_situ_equals_its_traces() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn blocks_of_ctas_equal_the_traces_ctas_added_up() {
+fn transfers_between_blocks_equal_the_traces_sums() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = superstep(folder.path());
     command.args(["suite", "thesis", "--size", "tiny", "--backend", "cpu"]);
@@ -107,7 +105,7 @@ fn blocks_of_ctas_equal_the_traces_ctas_added_up() {
     assert!(err.contains("a power of two, from 2 to 2^26"), "{err}");
 }
 
-/// All CTAs add to the same words, which the next launch reads: nobody knows how many writers a word had.
+/// All CTAs add to the same words, which the next launch reads, so the number of writers of a word is unknown.
 const SEVERAL: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -128,7 +126,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn what_several_ctas_wrote_has_bounds_that_the_trace_keeps() {
+fn bounds_of_words_with_multiple_writers_contain_the_trace() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("several.cu"), SEVERAL).unwrap();
     let (code, out, err) = run(superstep(folder.path())
@@ -148,7 +146,7 @@ fn what_several_ctas_wrote_has_bounds_that_the_trace_keeps() {
         let row = row.unwrap_or_else(|| panic!("{quantity}: {bounds:#?}"));
         ["superstep", "at_least", "at_most"].map(|column| row[column].as_u64().unwrap())
     };
-    // Each of 4 CTAs receives 128 bytes, from one CTA at least and from all 4 at most; 128 of 512 bytes were communicated at least.
+    // Each of 4 CTAs receives 128 bytes from at least one CTA and at most all 4; at least 128 of 512 bytes were communicated.
     assert_eq!(of("received_bytes"), [1, 512, 2048]);
     assert_eq!(of("communicated_stored_bytes"), [0, 128, 512]);
     let between = &benchmarks[0]["communication"]["communicated_bytes_between"];
@@ -160,8 +158,8 @@ fn what_several_ctas_wrote_has_bounds_that_the_trace_keeps() {
     assert!(out.contains("12.5 %–50.0 %"), "{out}");
 }
 
-/// Four host threads begin at once. Each makes a stream of its own, in which it adds to as many numbers as it has CTAs; two of them launch in
-/// the default stream, too.
+/// Four host threads start at the same time. Each creates its own stream, in which it adds to as many numbers as it has CTAs; two of them
+/// also launch in the default stream.
 const THREADS: &str = r#"
 #include <atomic>
 #include <cstdio>
@@ -201,7 +199,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn launches_of_host_threads_are_found_whatever_their_order() {
+fn launches_of_host_threads_are_paired_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("threads.cu"), THREADS).unwrap();
     for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {
@@ -211,7 +209,7 @@ fn launches_of_host_threads_are_found_whatever_their_order() {
             assert_eq!(code, 0, "{out}\n{err}");
             let latest = folder.path().join("out/threads/latest");
             let benchmarks = benchmarks(&latest);
-            // 5 steps of 1 to 4 CTAs, and 20 turns of one.
+            // 5 steps of 1 to 4 CTAs, and 20 launches of one.
             let threads = &benchmarks[0]["threads"];
             let expected = 32 * (5 * (1 + 2 + 3 + 4) + 20);
             assert_eq!(
@@ -249,7 +247,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_barrier_of_a_grid_counts_neither_in_a_trace_nor_in_situ() {
+fn the_barrier_of_a_grid_is_counted_neither_in_a_trace_nor_in_situ() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sync.cu"), GRID_SYNC).unwrap();
     for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {

@@ -1,12 +1,10 @@
 //! Programs that need what Superstep or the CPU backend lacks end with an error that names it.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use std::fs;
 use std::path::Path;
 
-/// The exit code and the error of `superstep run` with these words, for the CPU.
+/// Returns the exit code and the error of `superstep run` with these arguments, for the CPU.
 fn tried(folder: &Path, words: &[&str]) -> (i32, String) {
     let (code, _, err) = run(superstep(folder)
         .args(["run", "--backend", "cpu"])
@@ -46,7 +44,7 @@ fn conditional_nodes_of_graphs_are_named() {
     }
 }
 
-/// With the driver's interface only where there is an argument.
+/// Calls the driver only if there is an argument.
 const DRIVER: &str = r#"
 #include <cstdio>
 #include <cuda.h>
@@ -63,7 +61,7 @@ int main(int count, char **) {
 }
 "#;
 
-/// Neither is the driver's library needed to build such a program, nor, as long as it calls none of its functions, to run it.
+/// The driver's library is needed neither to build such a program nor to run it without calling the driver's functions.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn functions_of_the_driver_are_named_when_they_are_called() {

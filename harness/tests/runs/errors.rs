@@ -1,10 +1,8 @@
-//! Everything that can go wrong before and while a program is built gives one clear error and its documented exit code.
-
-mod common;
+//! Errors before and during the build of a program have a clear message and a documented exit code.
 
 use std::fs;
 
-use common::{DOUBLE, run, superstep, write_suite};
+use crate::common::{DOUBLE, run, superstep, write_suite};
 
 #[test]
 fn a_malformed_manifest_is_shown_with_its_line() {
@@ -74,7 +72,7 @@ fn an_input_with_a_wrong_hash_is_not_used() {
 #[test]
 fn an_unreachable_url_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    // Port 9 (discard) of this machine: nobody listens there.
+    // No process listens on port 9 (discard) of this machine.
     let source = format!(
         "{{git: {{url: \"http://127.0.0.1:9/none.git\", commit: {}}}}}",
         "a".repeat(40)
@@ -89,7 +87,7 @@ fn an_unreachable_url_is_named() {
 }
 
 #[test]
-fn a_missing_tool_is_named_with_its_mend() {
+fn a_missing_tool_is_named_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, _, err) = run(superstep(folder.path())
@@ -126,10 +124,10 @@ fn wrong_command_lines_are_refused() {
     }
 }
 
-/// Clang would build it and give host and device a variable each.
+/// Clang would build it with separate variables for host and device.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_managed_variable_is_an_error_where_it_stands() {
+fn a_managed_variable_is_an_error_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let source = format!("__device__ __managed__ int counter;\n{DOUBLE}");
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", &source);
@@ -142,7 +140,7 @@ fn a_managed_variable_is_an_error_where_it_stands() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_source_that_does_not_compile_shows_the_compilers_words() {
+fn a_source_that_does_not_compile_shows_the_compilers_error() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(
         folder.path(),
@@ -159,7 +157,7 @@ fn a_source_that_does_not_compile_shows_the_compilers_words() {
         "unknown type name 'flaot'",
     ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");
-    // In a suite the same is recorded, and the suite ends with 1.
+    // A suite records the error and ends with 1.
     let (code, out, err) = run(superstep(folder.path()).args([
         "suite",
         "./suite",
@@ -190,7 +188,7 @@ fn a_source_that_does_not_compile_shows_the_compilers_words() {
 }
 
 #[test]
-fn mistakes_of_a_probe_are_shown_where_they_stand() {
+fn errors_in_a_probe_are_shown_with_their_line() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("p.cu"), "").unwrap();
     fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
@@ -253,7 +251,7 @@ fn a_broken_handler_is_shown_with_its_line() {
     let (code, _, err) = run(superstep(folder.path()).args(arguments));
     assert_eq!(code, 6, "{err}");
     assert!(err.contains("p.cu:2:10") && err.contains("'m'"), "{err}");
-    // What a point passes is not what the handler takes.
+    // The handler's parameters differ from the values of its point.
     fs::write(
         folder.path().join("p.cu"),
         "__device__ void f(Fields &fields, unsigned width) {\n  fields.n += width;\n}\n",
@@ -266,10 +264,10 @@ fn a_broken_handler_is_shown_with_its_line() {
     assert!(!err.contains("warning"), "{err}");
 }
 
-/// A kernel that no glob names has no results, which is said.
+/// A kernel that no pattern matches has no results, which causes a warning.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_probe_that_meets_no_kernel_says_so() {
+fn a_probe_without_matching_kernels_warns() {
     let folder = tempfile::tempdir().unwrap();
     let yaml = "schema: 1\nname: p\ntitle: P\nhandler: p.cu\nkernels: [other]\nper: launch\nfields:\n  - {name: n}\npoints:\n  - {at: [block], call: f, pass: [fields]}\n";
     fs::write(folder.path().join("p.yaml"), yaml).unwrap();
@@ -289,7 +287,7 @@ fn a_probe_that_meets_no_kernel_says_so() {
 }
 
 #[test]
-fn in_situ_takes_nothing_that_needs_a_trace() {
+fn in_situ_refuses_options_that_need_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let suite = ["suite", "./suite", "--backend", "cpu"];

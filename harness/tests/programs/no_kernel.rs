@@ -1,22 +1,20 @@
-//! Programs that launch no kernel: a run says so and passes, a benchmark fails, and what they leave can be read.
+//! Programs that launch no kernel: a run warns and passes, a benchmark fails, and their captures are readable.
 
-mod common;
-
-use common::{DOUBLE, run, superstep, write_suite};
+use crate::common::{DOUBLE, run, superstep, write_suite};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
 const SAYS: &str = "the program launched no kernel: there is nothing to trace";
 
-/// The benchmark's record of the latest run of `name`.
+/// Returns the benchmark's record in the latest run of `name`.
 fn record(folder: &Path, name: &str) -> Value {
     let path = folder.join(format!("out/{name}/latest/run.json"));
     let summary: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     summary["benchmarks"][0].clone()
 }
 
-/// Without device code, with device code that is not called, with CUDA that is used for something else, and ended before its handlers.
+/// Without device code, with device code that is not called, with CUDA that is used for other purposes, and ended before its exit handlers.
 const PROGRAMS: [(&str, &str); 4] = [
     ("host.cpp", "int main() {}"),
     (
@@ -35,7 +33,7 @@ const PROGRAMS: [(&str, &str); 4] = [
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_run_says_that_no_kernel_was_launched_and_is_readable() {
+fn a_run_without_kernels_warns_and_is_readable() {
     let folder = tempfile::tempdir().unwrap();
     let run_in = |words: &[&str]| run(superstep(folder.path()).args(words));
     for (file, program) in PROGRAMS {

@@ -1,22 +1,19 @@
-//! Addresses that are no multiples of what the access needs end the launch, as on a GPU, on the CPU backend; CTAs that are larger than their
-//! kernel allows do not launch.
+//! On the CPU backend, misaligned addresses end the launch, as on a GPU, and CTAs that are larger than their kernel allows do not launch.
 
-mod common;
-
-use common::{root, run, superstep};
+use crate::common::{root, run, superstep};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Each kernel is named for how it runs or for what it accesses; the access stands in a line with `HERE`.
+/// Each kernel is named after the way it runs or what it accesses; the access is in a line with `HERE`.
 const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstring>
 #include <string>
 struct Pair { long n; int *p; };
 __device__ __noinline__ int load(const int *p) { return *p; } // HERE function
-// Clang takes what it sees of an array of bytes for bytes.
+// Clang assumes byte alignment if it sees an array of bytes.
 template <typename T> __device__ T at(const char *p) {
   return *(const T *)p; // HERE at
 }
@@ -59,7 +56,7 @@ __global__ void copied(char *p, int *out) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" :: "r"(to), "l"(p + 1) : "memory"); // HERE copied
   out[threadIdx.x] = s[threadIdx.x];
 }
-// Only the first eight lanes name a row.
+// Only the first eight lanes provide a row address.
 __global__ void matrices(int by, int *out) {
   __shared__ __align__(16) char s[1024];
   s[threadIdx.x] = 1;
@@ -88,7 +85,7 @@ __global__ void local(int by, int *out) {
   for (int i = 0; i < 32; ++i) s[i] = i * by;
   out[threadIdx.x] = at<int>(s + by + (threadIdx.x & 3));
 }
-// Nothing of it is loaded or stored by an odd address.
+// It is neither loaded nor stored at an odd address.
 __global__ void unused(int *p, int *out) { out[threadIdx.x] = p == (int *)1 ? 5 : p[threadIdx.x]; }
 __global__ void packed(char *p, int *out) { int n; memcpy(&n, p + 1, 4); out[threadIdx.x] = n; }
 __global__ void __launch_bounds__(32) bounded(int *out) { out[threadIdx.x] = 1; }
@@ -154,7 +151,7 @@ fn line_of(mark: &str) -> usize {
         .expect("every kernel has its line")
 }
 
-/// Runs the executable by itself: untraced.
+/// Runs the untraced executable directly.
 fn alone(folder: &Path, mode: &str, more: &[(&str, &str)]) -> (i32, String, String) {
     let mut command = Command::new(folder.join("app"));
     run(command
@@ -208,7 +205,7 @@ fn a_misaligned_address_ends_the_launch_and_sticks() {
         "at most 32, 0 of 64 fit\ncudaSuccess\ncudaErrorInvalidValue\n".to_owned() + &fine;
     assert_eq!(alone(folder.path(), "bounded", &[]).1, bounded);
 
-    // The trace up to the fault stays, and with it the access itself.
+    // The trace is kept up to the fault, including the access itself.
     for (mode, least) in [("regions", 64), ("fibers", 64), ("unused", 192)] {
         let words = ["run", "--backend", "cpu", "app", "--", mode];
         let (code, out, err) = run(superstep(folder.path()).args(words));

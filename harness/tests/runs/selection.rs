@@ -1,14 +1,12 @@
-//! Parts of a program on the CPU backend: what is recorded is exactly what was asked for, and says so.
-
-mod common;
+//! Parts of a program on the CPU backend: exactly the selection is recorded, and results are marked as partial.
 
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep, write_suite};
+use crate::common::{run, superstep, write_suite};
 use serde_json::Value;
 
-/// Two kernels, one with a barrier, launched in turns, twenty times each, with 40 CTAs of 32 threads.
+/// Two kernels, one with a barrier, launched alternately, twenty times each, with 40 CTAs of 32 threads.
 const TURNS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -39,7 +37,7 @@ int main() {
 }
 "#;
 
-/// The benchmark's record of a run with these options.
+/// Returns the benchmark's record of a run with these options.
 fn traced(folder: &Path, options: &[&str]) -> Value {
     let (code, out, err) = run(superstep(folder)
         .args(["run", "suite/toy.cu", "--backend", "cpu"])
@@ -76,7 +74,7 @@ fn part(toy: &Value, what: &str) -> [u64; 3] {
     ["program", "scope", "recorded"].map(|key| part[key].as_u64().unwrap())
 }
 
-/// The estimate of all thread loads: total, standard error and interval.
+/// Returns the estimate of all thread loads: total, standard error and interval.
 fn estimated_loads(toy: &Value) -> (f64, f64, [f64; 2]) {
     let estimates = toy["selection"]["estimates"].as_array().unwrap();
     let is_total = |line: &&Value| line["kernel"].is_null() && line["quantity"] == "loads";
@@ -92,7 +90,7 @@ fn estimated_loads(toy: &Value) -> (f64, f64, [f64; 2]) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_part_of_a_program_is_recorded_and_stands_for_the_rest() {
+fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_suite(folder, "{in-tree: true}", "{args: []}", TURNS);
@@ -123,7 +121,7 @@ fn a_part_of_a_program_is_recorded_and_stands_for_the_rest() {
         (20 * 5 * 32, [1600, 100, 100])
     );
 
-    // CTAs with even and odd numbers differ, so the sample errs; its interval holds the truth.
+    // CTAs with even and odd numbers differ, so the sample has an error; its interval contains the true value.
     let ctas = traced(folder, &["--sample-ctas", "0.4", "--sample-seed", "5"]);
     let (total, error, [low, high]) = estimated_loads(&ctas);
     assert!(loads(&ctas) < all_loads * 7 / 10 && error > 0.0);
@@ -138,7 +136,7 @@ fn a_part_of_a_program_is_recorded_and_stands_for_the_rest() {
         "a seed gives the same sample"
     );
 
-    // Launches of a kernel do the same, so a sample of them does not err.
+    // Launches of a kernel are equal, so a sample of them has no error.
     let launches = traced(folder, &["--sample-launches", "0.5"]);
     let [program, scope, recorded] = part(&launches, "launches");
     assert!(
@@ -158,7 +156,7 @@ fn a_part_of_a_program_is_recorded_and_stands_for_the_rest() {
     assert!(out.contains("PARTIAL"), "{out}");
 }
 
-/// The program's table with the volumes of each launch.
+/// Returns the program's table with the volumes of each launch.
 fn volumes(folder: &Path) -> String {
     let table = "out/toy/latest/tables/toy/communication-by-launch.csv";
     fs::read_to_string(folder.join(table)).unwrap()
@@ -166,7 +164,7 @@ fn volumes(folder: &Path) -> String {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_part_is_added_up_in_situ_as_it_is_recorded() {
+fn a_part_has_the_same_sums_in_situ_as_in_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_suite(folder, "{in-tree: true}", "{args: []}", TURNS);
@@ -191,7 +189,7 @@ fn a_part_is_added_up_in_situ_as_it_is_recorded() {
                 selection.insert("estimates".into(), trace["selection"]["estimates"].clone());
             assert_eq!(none, Some(Value::Array(Vec::new())));
             let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
-            assert!(page.contains("none: what each CTA did needs a trace"));
+            assert!(page.contains("none: sums of single CTAs need a trace"));
         }
         for same in ["selection", "threads", "bytes", "communication", "kernels"] {
             assert_eq!(sums[same], trace[same], "{options:?}: {same}");
@@ -200,7 +198,7 @@ fn a_part_is_added_up_in_situ_as_it_is_recorded() {
 }
 
 #[test]
-fn what_cannot_be_selected_is_refused_before_anything_runs() {
+fn invalid_selections_are_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     for (options, expected) in [
         (

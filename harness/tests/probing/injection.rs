@@ -1,7 +1,5 @@
-//! Injected errors on the CPU backend: the bit that was asked for is flipped, and a campaign that is interrupted and goes on, or that
-//! takes its programs from a bundle, comes out like one that is not.
-
-mod common;
+//! Injected errors on the CPU backend: the chosen bit is flipped, and a campaign that is interrupted and continued, or uses a bundle, has
+//! the same result as any other.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{run, superstep, write_suite};
+use crate::common::{run, superstep, write_suite};
 use superstep_trace::ProbeResults;
 
-/// No loops: a flipped bit makes nothing slow. A wrong number may change what is printed, what is written, the exit code, or an
+/// No loops, so that a flipped bit cannot make it slow. A wrong number may change standard output, the output file, the exit code, or an
 /// address.
 const PROGRAM: &str = r#"
 #include <cstdio>
@@ -42,7 +40,8 @@ int main() {
 }
 "#;
 
-/// The campaign of 40 in the results folder `out`. Names of the same length: a program's environment decides where its stack is.
+/// Runs a campaign of 40 in the results folder `out`. Names have the same length, since the environment determines the address of the
+/// stack.
 fn campaign(folder: &Path, out: &str, seed: &str) -> Command {
     let mut command = superstep(folder);
     command
@@ -56,7 +55,7 @@ fn made(folder: &Path, out: &str) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// Sends a signal once so many outcomes are there, or the campaign is over.
+/// Sends a signal as soon as this number of outcomes exists or the campaign has ended.
 fn stop(folder: &Path, out: &str, mut child: Child, signal: &str, after: usize) {
     let start = Instant::now();
     while made(folder, out) < after && child.try_wait().unwrap().is_none() {
@@ -70,7 +69,7 @@ fn stop(folder: &Path, out: &str, mut child: Child, signal: &str, after: usize) 
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn an_interrupted_campaign_ends_like_one_that_was_not() {
+fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let size = "{args: []}\nchecks: {output-files: [low]}";
@@ -79,7 +78,7 @@ fn an_interrupted_campaign_ends_like_one_that_was_not() {
     assert_eq!(code, 0, "{out}\n{err}");
     assert_eq!(made(folder, "one"), 40);
 
-    // Anywhere: the process number differs from run to run.
+    // The process number, anywhere in the text, differs from run to run.
     let chance = std::process::id() as usize;
     for (signal, after) in [
         ("-INT", 1 + chance % 12),
@@ -117,7 +116,7 @@ fn an_interrupted_campaign_ends_like_one_that_was_not() {
     };
     assert_eq!(read("one"), read("six"));
 
-    // Another seed is another campaign, and is not mixed with this one.
+    // A different seed is a different campaign, which cannot continue this one.
     let (code, _, err) = run(&mut campaign(folder, "two", "8"));
     assert_eq!(code, 2, "{err}");
     let outcomes = fs::read_to_string(folder.join("one/injection/toys/toy/outcomes.csv")).unwrap();
@@ -127,7 +126,7 @@ fn an_interrupted_campaign_ends_like_one_that_was_not() {
     );
 }
 
-/// How often a thread goes round depends on the thread; each prints its own number.
+/// The number of iterations depends on the thread; each stores its own number.
 const LOOPS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -149,7 +148,7 @@ int main() {
 }
 "#;
 
-/// The same on the host, with the bit flipped that `flip` answers for a launch, thread and execution.
+/// Computes the same on the host, with the flipped bit that `flip` returns for a launch, thread and execution.
 fn turned(flip: impl Fn(u32, u32, u32) -> u32) -> String {
     let number = |at: u32| {
         (0..2).fold(at, |x, launch| {
@@ -164,7 +163,7 @@ fn turned(flip: impl Fn(u32, u32, u32) -> u32) -> String {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_bit_that_was_asked_for_is_flipped() {
+fn the_chosen_bit_is_flipped() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("loops.cu"), LOOPS).unwrap();

@@ -1,6 +1,4 @@
-//! Runs that are interrupted and continued, on the CPU backend: at points chosen for what goes on there, and at any others.
-
-mod common;
+//! Runs that are interrupted and continued, on the CPU backend, at chosen and at random points.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::toys::{Going, files, lasting, runs, suite, summary, write_suite};
-use common::{run, superstep};
+use crate::common::toys::{Going, files, lasting, runs, suite, summary, write_suite};
+use crate::common::{run, superstep};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
@@ -18,12 +16,12 @@ use superstep_testing::synthetic::{self, Pattern};
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
+fn a_killed_and_continued_run_has_the_results_of_one_run() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let three = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
     write_suite(folder, &three);
-    // Killed while it builds, which is before there is anything to continue, or with an empty run.
+    // Killed while it builds: either there is nothing to continue yet, or an empty run.
     let mut going = Going::start(folder, &["--resume"]);
     going.wait_for("build-step", 2);
     going.signal("KILL");
@@ -32,7 +30,7 @@ fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
     let whole = runs(folder).pop().unwrap();
     assert_eq!(summary(&whole)["complete"], true);
 
-    // The newest run is complete: this is a new one, killed again and again, each time a little later.
+    // The newest run is complete, so this is a new one. It is killed repeatedly, each time a little later.
     let count = runs(folder).len() + 1;
     for (reason, number, milliseconds, signal) in [
         ("run-started", 1, 0, "KILL"),
@@ -70,7 +68,7 @@ fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
     let (code, out, _) = run(superstep(folder).arg("compare").args([&whole, &pieces]));
     assert_eq!(code, 0, "{out}");
 
-    // Other options are not continued with; without --resume there is a new run.
+    // A run cannot be continued with other options; without --resume, a new run starts.
     let mut going = Going::start(folder, &[]);
     going.wait_for("benchmark-finished", 1);
     going.signal("KILL");
@@ -85,7 +83,7 @@ fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
     assert!(err.contains("it is complete"), "{err}");
 }
 
-/// What reads all of a large capture: its accesses one by one, or who communicates.
+/// Tests commands that read a whole large capture.
 #[test]
 fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +105,7 @@ fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
     assert_eq!(code, 0, "the capture stays as it was: {err}");
 }
 
-/// A number from the environment, or `default`.
+/// Returns a number from the environment, or `default`.
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| {
         text.parse()
@@ -115,7 +113,7 @@ fn number(name: &str, default: u64) -> u64 {
     })
 }
 
-/// Sends `signal` to a process, or with `group` to its process group; false when it had ended.
+/// Sends `signal` to a process, or with `group` to its process group. Returns false if it had ended.
 fn send(signal: &str, process: u32, group: bool) -> bool {
     let target = if group {
         format!("-{process}")
@@ -127,14 +125,14 @@ fn send(signal: &str, process: u32, group: bool) -> bool {
     kill.stderr(Stdio::null()).status().unwrap().success()
 }
 
-/// The lasting part of a run's summary, wherever the run lies.
+/// Returns the part of a run's summary that does not depend on its time and folder.
 fn result(run: &Path) -> Value {
     let text = summary(run).to_string();
     let place = run.canonicalize().unwrap().display().to_string();
     lasting(serde_json::from_str(&text.replace(&place, "RUN")).unwrap())
 }
 
-/// The tables of a run but for the one with times, byte for byte.
+/// Returns the bytes of a run's tables, except for the one with times.
 fn tables(run: &Path) -> BTreeMap<String, String> {
     let folder = run.join("tables");
     files(&folder)
@@ -147,10 +145,10 @@ fn tables(run: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `SUPERSTEP_TEST_INTERRUPTIONS` is their number, `SUPERSTEP_TEST_SEED` another choice of points and signals.
+/// `SUPERSTEP_TEST_INTERRUPTIONS` sets the number of interruptions, `SUPERSTEP_TEST_SEED` the seed of points and signals.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_run_that_is_interrupted_at_any_point_and_continued_gives_the_results_of_one_run() {
+fn a_run_that_is_interrupted_at_random_points_has_the_results_of_one_run() {
     let (wanted, seed) = (
         number("SUPERSTEP_TEST_INTERRUPTIONS", 12),
         number("SUPERSTEP_TEST_SEED", 1),
@@ -172,7 +170,7 @@ fn a_run_that_is_interrupted_at_any_point_and_continued_gives_the_results_of_one
             ],
         );
     }
-    // From an empty cache, so that building is interrupted too.
+    // Starts with an empty cache, so that builds are also interrupted.
     let started = Instant::now();
     let (code, _, err) = run(&mut suite(&one, &[]));
     let (whole_ms, whole) = (
@@ -224,7 +222,7 @@ fn a_run_that_is_interrupted_at_any_point_and_continued_gives_the_results_of_one
         let newest = runs(&many)
             .pop()
             .filter(|run| run.join("run.json").exists());
-        // A signal that comes behind the last thing written changes nothing.
+        // A signal after the last write changes nothing.
         let complete = newest
             .as_ref()
             .is_some_and(|run| summary(run)["complete"] == true);
@@ -247,7 +245,7 @@ fn a_run_that_is_interrupted_at_any_point_and_continued_gives_the_results_of_one
         if interruptions >= wanted {
             break;
         }
-        // The next one is built already.
+        // The next run uses cached builds.
         (longest_ms, last) = (warm_ms, false);
     }
     eprintln!("seed {seed}: {history:#?}");

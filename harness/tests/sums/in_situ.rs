@@ -1,18 +1,16 @@
-//! A program on the CPU backend whose accesses are added up while it runs: the same tables as from its trace.
-
-mod common;
+//! Programs on the CPU backend whose accesses are added up while they run: the tables equal those of a trace.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{run, superstep, traced_program, write_suite};
+use crate::common::{run, superstep, traced_program, write_suite};
 use superstep_analysis::communication::{Communication, Flow, Options, Transfer, Volume};
 use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
 
-/// All kinds of memory, all ways of the host to write it, accesses of all widths; every byte has one writer in a launch.
+/// All kinds of memory, all ways in which the host writes it, accesses of all widths; every byte has one writer per launch.
 const WITHOUT_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -95,7 +93,7 @@ int main() {
 }
 "#;
 
-/// Threads and CTAs write the same bytes, so that what was communicated is only known to lie between bounds.
+/// Threads and CTAs write the same bytes, so that only bounds of the communication are known.
 const WITH_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -122,7 +120,7 @@ int main() {
 }
 "#;
 
-/// Launches pairs of kernels as often as its argument says, and tells after each.
+/// Launches as many pairs of kernels as its argument says, and prints a line after each.
 const ENDLESS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -147,7 +145,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A program that was built for tracing.
+/// Builds a program for tracing.
 struct Program {
     folder: tempfile::TempDir,
     path: std::path::PathBuf,
@@ -164,7 +162,7 @@ impl Program {
         Program { folder, path }
     }
 
-    /// A run with this environment and three workers, and the folder of its capture.
+    /// Runs the program with this environment and three workers. Returns the folder of its capture.
     fn command(&self, name: &str, environment: &[(&str, &str)]) -> (Command, PathBuf) {
         let folder = self.folder.path().join(name);
         let mut command = Command::new(&self.path);
@@ -189,7 +187,7 @@ impl Program {
         analysis_of(&opened(&folder))
     }
 
-    /// A trace, and what is added up in its place.
+    /// Returns a trace and the sums in place of it.
     fn both(&self, name: &str, more: &[(&str, &str)]) -> (Analysis, Analysis) {
         let in_situ = [more, &[("SUPERSTEP_PROTOCOL", "in-situ")]].concat();
         let trace = self.analysis(&format!("{name}-trace"), more);
@@ -215,7 +213,7 @@ fn opened(folder: &Path) -> Capture {
     capture
 }
 
-/// Those of each launch that do not need the accesses.
+/// Returns the values of each launch that do not need accesses.
 fn counts(analysis: &Analysis) -> Vec<Counts> {
     let launches = analysis.counts.launches.iter();
     launches
@@ -237,7 +235,7 @@ fn exactly(communication: &Communication) -> Vec<VolumeBounds> {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn sums_equal_the_trace_where_every_byte_has_one_writer() {
+fn sums_equal_the_trace_if_every_byte_has_one_writer() {
     let program = Program::new(WITHOUT_RACES);
     for (name, more) in [
         ("all", &[][..]),
@@ -309,7 +307,7 @@ fn sums_of_races_are_bounds() {
     assert!(!bounds.total.of(|volume| volume.received_bytes).is_exact());
 }
 
-/// Of the first `launches` launches, all that later ones change nothing of.
+/// Returns the values of the first `launches` launches that later launches do not change.
 fn beginning(analysis: &Analysis, launches: usize) -> (Vec<Volume>, Vec<Flow>, Vec<Transfer>) {
     let all = &analysis.communication;
     let volumes = all.launches[..launches].iter().map(|launch| Volume {
@@ -327,7 +325,7 @@ fn beginning(analysis: &Analysis, launches: usize) -> (Vec<Volume>, Vec<Flow>, V
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_killed_program_leaves_what_it_had_added_up() {
+fn a_killed_program_leaves_its_sums() {
     const PAIRS: usize = 50;
     let program = Program::new(ENDLESS);
     let in_situ = [("SUPERSTEP_PROTOCOL", "in-situ")];

@@ -1,7 +1,5 @@
 //! A project with a static library, a shared library with a kernel, separately compiled device code, C++20 and a host compiler's file,
-//! built as its own Makefile and CMakeLists.txt say, run by itself, and traced.
-
-mod common;
+//! built with its own Makefile and CMakeLists.txt, run directly, and traced.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{root, run, superstep};
+use crate::common::{root, run, superstep};
 use serde_json::Value;
 
-/// What it prints: numbers 3·((i + 1) mod 1000) + 1 + (1, 2, 3 or 4) for i below 1000, summed.
+/// Its output: the sum of 3·((i + 1) mod 1000) + 1 + (1, 2, 3 or 4) for i below 1000.
 const SUM: &str = "sum 1502000\n";
 
 fn copy(folder: &Path) -> PathBuf {
@@ -25,7 +23,7 @@ fn copy(folder: &Path) -> PathBuf {
     project
 }
 
-/// A command with the cache and tools of `superstep`, in `folder`.
+/// Returns a command with the cache and tools of `superstep`, in `folder`.
 fn command(cache: &Path, folder: &Path, program: &str) -> Command {
     let like = superstep(cache);
     let mut command = Command::new(program);
@@ -47,8 +45,8 @@ fn build(cache: &Path, folder: &Path, words: &[&str]) -> (String, String) {
     (out, err)
 }
 
-/// Runs the project's program by itself and traced. Of each 1000 threads `scale` loads and stores once, `shift` too, `add_weights` loads
-/// twice, since `weights` is global memory, and stores once, `apply` loads and stores once.
+/// Runs the project's program directly and traced. In each of 1000 threads, `scale`, `shift` and `apply` load and store once, and
+/// `add_weights` loads twice, since `weights` is global memory, and stores once.
 fn runs_and_is_traced(cache: &Path, folder: &Path) {
     let alone = run(&mut command(cache, folder, "./app"));
     assert_eq!((alone.0, alone.1.as_str()), (0, SUM), "{}", alone.2);
@@ -82,7 +80,7 @@ fn has_all_accesses(run: &Path) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn make_builds_it() {
+fn make_builds_the_project() {
     let folder = tempfile::tempdir().unwrap();
     let project = copy(folder.path());
     build(folder.path(), &project, &["make", "-j2"]);
@@ -93,7 +91,7 @@ fn make_builds_it() {
     let (out, _) = build(folder.path(), &project, &["make"]);
     assert!(out.contains("up to date"), "{out}");
     is_explained_and_injected_into(folder.path(), &project);
-    // Some build systems name libraries before the objects, which does for shared ones.
+    // Some build systems name libraries before the objects, which works for shared ones.
     fs::write(project.join("empty.cpp"), "int main() {}\n").unwrap();
     let line = "g++ -L$CUDA_HOME/lib64 -lcudart empty.cpp scale.o -o empty && ./empty";
     build(folder.path(), &project, &["sh", "-c", line]);
@@ -111,7 +109,7 @@ fn make_builds_it() {
     );
 }
 
-/// Injection's probe has code on the host, which an executable loads.
+/// The probe of injections has code on the host, which the executable loads.
 fn is_explained_and_injected_into(cache: &Path, folder: &Path) {
     let superstep = |arguments: &[&str]| run(superstep(cache).current_dir(folder).args(arguments));
     let (code, out, err) = superstep(&["explain", "app"]);
@@ -138,7 +136,7 @@ const SUITE: &str = "schema: 1\nname: parts\ntitle: Parts\nsource: {in-tree: tru
 const MANIFEST: &str = "schema: 1\nname: app\ntitle: Parts\nwhy: it is in parts\n\
     translation-units: [{file: app, language: built}]\nsizes:\n  only: {args: []}\nchecks: {stdout-contains: [sum 1502000]}\n";
 
-/// Runs what is in a bundle with nothing of this machine but the system's own. Answers the run's folder.
+/// Runs a bundle with only the system's own files. Returns the run's folder.
 fn run_elsewhere(bundle: &Path, folder: &Path, name: &str) -> PathBuf {
     let mut command = Command::new(bundle.join("superstep"));
     let command = command.env_clear().current_dir(folder);
@@ -150,7 +148,7 @@ fn run_elsewhere(bundle: &Path, folder: &Path, name: &str) -> PathBuf {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn an_executable_travels_alone_and_in_a_suite() {
+fn an_executable_runs_from_a_bundle_alone_and_in_a_suite() {
     let folder = tempfile::tempdir().unwrap();
     let project = copy(folder.path());
     build(folder.path(), &project, &["make", "-j2"]);
@@ -186,7 +184,7 @@ fn an_executable_travels_alone_and_in_a_suite() {
         assert!(fs::metadata(&file).unwrap().len() > 0, "{}", file.display());
     }
 
-    // Nothing of what they were made from is there.
+    // None of their sources are there.
     let away = folder.path().join("away with it");
     fs::create_dir(&away).unwrap();
     for name in ["parts", "cache"] {
@@ -212,7 +210,7 @@ fn an_executable_travels_alone_and_in_a_suite() {
         let outcomes = fs::read_to_string(outcomes).unwrap();
         assert_eq!(outcomes.lines().count(), 10, "{outcomes}");
     }
-    // By itself, from a folder that is not the script's.
+    // The script also works from another folder.
     let mut command = Command::new("bundle of one/programs/app/native");
     let alone = run(command.env_clear().current_dir(&away));
     assert_eq!((alone.0, alone.1.as_str()), (0, SUM), "{}", alone.2);
@@ -234,7 +232,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_bundle_takes_shared_libraries_along_and_names_those_it_lacks() {
+fn a_bundle_contains_shared_libraries_and_names_missing_ones() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     fs::write(place("user.cu"), USER).unwrap();
@@ -278,7 +276,7 @@ fn a_bundle_takes_shared_libraries_along_and_names_those_it_lacks() {
     run_elsewhere(&bundle, away.path(), "user");
 }
 
-/// A copy of a project.
+/// Copies a project.
 fn copy_of(project: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(root().join("harness/tests/projects").join(project)).unwrap() {
@@ -301,7 +299,7 @@ fn static_libraries_with_linked_device_code_are_registered() {
     let summary = fs::read_to_string(folder.path().join("out/app/latest/run.json")).unwrap();
     let summary: Value = serde_json::from_str(&summary).unwrap();
     let app = &summary["benchmarks"][0];
-    // In each library 32 threads load a factor and store, and 32 add.
+    // In each library, 32 threads load a factor and store, and 32 add.
     assert_eq!(app["launches"], 4);
     assert_eq!(
         (&app["threads"]["loads"], &app["threads"]["stores"]),
@@ -332,7 +330,7 @@ int main(int, char **arguments) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_plugin_that_was_not_named_is_named_with_the_remedy() {
+fn an_unnamed_plugin_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("plugin.cu"), PLUGIN).unwrap();
     fs::write(folder.path().join("loader.cu"), LOADER).unwrap();
@@ -360,10 +358,10 @@ fn a_plugin_that_was_not_named_is_named_with_the_remedy() {
     assert_eq!(code, 0, "{out}\n{err}");
 }
 
-/// Every version of CMake that `cargo xtask test` installed, with each generator.
+/// Uses every version of CMake that `cargo xtask test` installed, with each generator.
 #[test]
 #[ignore = "needs Clang, CUDA and CMake; `cargo xtask test` runs it"]
-fn cmake_builds_it() {
+fn cmake_builds_the_project() {
     let list = std::env::var_os("SUPERSTEP_TEST_CMAKE").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let project = copy(folder.path());
@@ -377,7 +375,7 @@ fn cmake_builds_it() {
             let (name, cmake) = (format!("build-{number}-{other}"), cmake.to_str().unwrap());
             let configure = [&[cmake, "-S", ".", "-B", &name], *generator].concat();
             build(folder.path(), &project, &configure);
-            // From here on CMake knows the compiler by itself.
+            // CMake has now stored the compiler.
             let place = project.join(&name);
             let ctest = Path::new(cmake)
                 .with_file_name("ctest")
@@ -427,7 +425,7 @@ fn nvcc_refuses_what_nvcc_refuses() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn nvcc_makes_what_nvcc_makes() {
+fn nvcc_writes_the_files_that_nvcc_writes() {
     let folder = tempfile::tempdir().unwrap();
     let nvcc = |line: &str| {
         let words = line.split(' ');
@@ -463,7 +461,7 @@ fn nvcc_makes_what_nvcc_makes() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn an_executable_of_another_compiler_is_refused_with_the_remedy() {
+fn an_executable_of_another_compiler_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) =
         run(superstep(folder.path()).args(["run", "--backend", "cpu", "/bin/true"]));

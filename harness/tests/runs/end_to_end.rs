@@ -1,13 +1,11 @@
-//! From CUDA source to verified results on the CPU backend, and what a killed program leaves.
-
-mod common;
+//! From CUDA source to verified results on the CPU backend, and captures of killed programs.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{DOUBLE, run, superstep, traced_program, write_suite};
+use crate::common::{DOUBLE, run, superstep, traced_program, write_suite};
 use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {
@@ -41,7 +39,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
     for benchmark in benchmarks {
         let name = &benchmark["name"];
         assert_eq!(benchmark["status"], "passed", "{name}");
-        // In a log, a line for each step with its time.
+        // A log has a line for each step with its time.
         for step in ["build", "traced run", "analysis"] {
             let start = format!("{}: {step}: ", name.as_str().unwrap());
             let mut lines = err.lines().filter_map(|line| line.strip_prefix(&start));
@@ -78,7 +76,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
     ] {
         assert!(latest.join(file).is_file(), "{file}");
     }
-    // Everything is cached the second time, and the results are the same.
+    // Everything is cached the second time, and the results are equal.
     let args = [
         "suite",
         "thesis",
@@ -107,7 +105,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
         .collect();
     let (code, out, err) = run(superstep(folder.path()).arg("compare").args(&runs));
     assert_eq!((code, runs.len()), (0, 2), "{out}{err}");
-    // Exported and imported again, every benchmark's accesses are the same bytes.
+    // Exporting, importing and exporting every benchmark's accesses gives the same bytes.
     let capture = latest.join("benchmarks/hs2d/capture");
     for (from, to) in [(capture.as_path(), "a"), (Path::new("imported"), "b")] {
         let (code, _, err) = run(superstep(folder.path())
@@ -131,7 +129,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
     communication_is_what_the_programs_say(&latest.join("tables"));
 }
 
-/// The tables of three programs at size tiny against values derived from their sources by hand.
+/// Compares the tables of three programs at size tiny with values derived from their sources by hand.
 fn communication_is_what_the_programs_say(tables: &Path) {
     let columns = |program: &str, table: &str, wanted: &[&str]| -> Vec<String> {
         let path = tables.join(program).join(format!("{table}.csv"));
@@ -157,9 +155,9 @@ fn communication_is_what_the_programs_say(tables: &Path) {
         )
     };
 
-    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each side, in
-    // y likewise; the last one stores 4. Between neighbours in a row lie 10 ordered pairs with 2 common columns each. So 10 · 10
-    // corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4 words: 11840 bytes.
+    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each side, likewise in y;
+    // the last one stores 4. A row has 10 ordered pairs of neighbours with 2 common columns each. So 10 · 10 corners of 2 · 2 words, 2 · 10
+    // · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4 words: 11840 bytes.
     assert_eq!(sizes("hs2d"), ["16 100", "32 20", "96 100"]);
     // 4 CTAs with 3 neighbours, 16 with 5 and 16 with 8.
     assert_eq!(
@@ -183,15 +181,15 @@ fn communication_is_what_the_programs_say(tables: &Path) {
 
     let patterns = |program| columns(program, "pattern", &["pattern", "pairs"]);
     assert_eq!(patterns("hs2d"), ["stencil 220"]);
-    // Cut in halves, all that crosses the middle goes from one GPU to the other.
+    // With two halves, everything that crosses the middle is sent from one GPU to the other.
     let halves: Vec<String> = columns("hs2d", "scaling", &["gpus", "cut", "crossing_bytes"])
         .into_iter()
         .filter(|row| row.starts_with("2 "))
         .collect();
     assert_eq!(halves, ["2 x 1344", "2 y 1344", "2 linear 1344"]);
 
-    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA of its own number, 64 · 3 words;
-    // V receives as much from each of both CTAs. The velocities that V reads are its own.
+    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA of its own number, 64 · 3 words; V receives
+    // the same amount from each of both CTAs. V reads its own velocities.
     assert_eq!(sizes("nbody"), ["768 8"]);
     assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
     assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
@@ -205,7 +203,7 @@ fn communication_is_what_the_programs_say(tables: &Path) {
     assert_eq!(degrees("hist"), ["out 64 5", "in 4 64"]);
     assert_eq!(stored("hist"), ["0 0 1280"]);
     assert_eq!(patterns("hist"), ["gather 320"]);
-    // A bin's partial counts lie 64 words apart; a CTA's own are neighbours.
+    // A bin's partial counts are 64 words apart; a CTA's own are adjacent.
     assert_eq!(
         columns("hist", "stride", &["access", "bin_bytes", "distances"]),
         ["load 256 256", "store 4 315"]
@@ -214,7 +212,7 @@ fn communication_is_what_the_programs_say(tables: &Path) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn every_family_of_cuda_features_is_traced_as_its_golden_file_says() {
+fn every_family_of_cuda_features_matches_its_golden_file() {
     let folder = tempfile::tempdir().unwrap();
     let (code, out, err) =
         run(superstep(folder.path()).args(["suite", "features", "--backend", "cpu"]));
@@ -290,7 +288,7 @@ fn an_out_of_bounds_access_is_reported_as_such() {
     let (code, _, err) =
         run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 10, "{err}");
-    // Each CTA does it; which worker is the first is open.
+    // Each CTA makes the access; which worker is first is undefined.
     let expected = [
         "kernel twice, CTA (",
         ",0,0), thread (0,0,0): out-of-bounds access",
@@ -318,7 +316,7 @@ int main() {
 fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", ENDLESS);
-    // Its time runs out in the untraced run already; what was built for the traced one is then started here and killed in the middle.
+    // Its time limit ends the untraced run. The test then starts the traced program itself and kills it.
     let args = ["run", "suite/toy.cu", "--backend", "cpu", "--timeout", "1"];
     let (code, _, err) = run(superstep(folder.path()).args(args));
     assert_eq!(code, 10, "{err}");

@@ -1,16 +1,14 @@
-//! Processes that end otherwise than by `exit`: what they did until then is whole, and is verified.
-
-mod common;
+//! Processes that do not end by `exit`: their captures are complete and verified.
 
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// `program HOW [CHILDREN HOW]`: launches two kernels and ends as it is told; the children it forks first, which launch one more each,
-/// end in the other way. Some ways do something in between.
+/// `program HOW [CHILDREN HOW]`: launches two kernels and ends in the way HOW; before that, it forks children, which launch one more each
+/// and end in the other way. Some ways do more before the end.
 const ENDS: &str = r#"
 #include <csignal>
 #include <cstdio>
@@ -82,7 +80,7 @@ fn result(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// The launches of each process, and whether one ended without its exit handlers, of a run that passes.
+/// Returns the launches of each process of a passing run, and whether one ended without its exit handlers.
 fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
     let mut command = superstep(folder);
     command.args(["run", "ends.cu", "--backend", "cpu", "--"]);
@@ -109,7 +107,7 @@ fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn what_a_process_did_before_it_ended_is_verified_however_it_ends() {
+fn a_process_is_verified_for_every_way_of_ending() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("ends.cu"), ENDS).unwrap();
@@ -127,7 +125,7 @@ fn what_a_process_did_before_it_ended_is_verified_however_it_ends() {
     assert_eq!(passes(folder, "_exit 2 exit"), (vec![1, 2, 2], true));
     // The parent launches nothing.
     assert_eq!(passes(folder, "- 1 _exit -"), (vec![1], true));
-    // A program that replaces itself by another one leaves two captures for one process.
+    // A program that replaces itself by another leaves two captures for one process.
     assert_eq!(passes(folder, "again"), (vec![2, 2], true));
     let again = result(folder, "ends");
     let processes = again["processes"].as_array().unwrap();
@@ -139,7 +137,7 @@ fn what_a_process_did_before_it_ended_is_verified_however_it_ends() {
     assert_eq!(passes(folder, "exit 2 again"), (vec![1, 2, 2, 2, 2], true));
 }
 
-/// As the libraries of Python's extensions are.
+/// A library like those of Python's extensions.
 const LIBRARY: &str = r#"
 #include <cuda_runtime.h>
 __global__ void mark(int *p, int v) { p[threadIdx.x] = v; }
@@ -154,7 +152,7 @@ extern "C" int use(int v) {
 }
 "#;
 
-/// Workers of a pool end by SIGTERM, other processes of the package by `_exit`. Which worker does how much differs from run to run.
+/// Workers of a pool end by SIGTERM, other processes of the package by `_exit`. The distribution of work varies from run to run.
 const POOL: &str = r#"
 import ctypes, multiprocessing, sys
 library = ctypes.CDLL(sys.argv[1])

@@ -1,11 +1,9 @@
-//! nvcc's flags have their effect on what the stand-in for nvcc makes.
-
-mod common;
+//! nvcc's flags have their effect on the output of the stand-in for nvcc.
 
 use std::fs;
 use std::path::Path;
 
-use common::{root, run, superstep};
+use crate::common::{root, run, superstep};
 use superstep_trace::Capture;
 
 fn copy_project(name: &str, to: &Path) {
@@ -15,11 +13,11 @@ fn copy_project(name: &str, to: &Path) {
     }
 }
 
-/// Of three CUDA files one is compiled with nvcc's flag, one with the macro, and one without; the host's compiler and nvcc compile a C++
+/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one without; the host's compiler and nvcc compile a C++
 /// file. Two host threads launch from each CUDA file.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn stream_0_is_the_host_threads_own_where_a_file_was_compiled_so() {
+fn stream_0_is_per_thread_in_files_that_are_compiled_so() {
     let folder = tempfile::tempdir().unwrap();
     copy_project("streams", folder.path());
     let superstep = |words: &[&str]| {
@@ -37,11 +35,11 @@ fn stream_0_is_the_host_threads_own_where_a_file_was_compiled_so() {
     );
     let capture = Capture::open(results.join("capture")).unwrap();
     let streams = capture.launches().map(|record| record.launch.stream.0);
-    // 0 is the legacy stream, and that of the main thread, which clears the memory.
+    // Stream 0 is the legacy stream, and the main thread's, which clears the memory.
     assert_eq!(streams.collect::<Vec<_>>(), [1, 1, 0, 2, 2, 0]);
 }
 
-/// A copy of the files in `projects/NAME`, and the stand-in for nvcc in their folder.
+/// Copies the files in `projects/NAME`. Returns their folder and the stand-in for nvcc in it.
 struct Nvcc {
     folder: tempfile::TempDir,
 }
@@ -53,7 +51,7 @@ impl Nvcc {
         Self { folder }
     }
 
-    /// What a command that succeeds prints, on both streams.
+    /// Runs a command that must succeed. Returns its output on both streams.
     fn run(&self, line: &str) -> (String, String) {
         let words = line.split_whitespace();
         let mut command = superstep(self.folder.path());
@@ -62,7 +60,7 @@ impl Nvcc {
         (out, err)
     }
 
-    /// What `file` prints when it was compiled with these flags.
+    /// Returns the output of `file` if it is compiled with these flags.
     fn output(&self, file: &str, flags: &str) -> String {
         self.run(&format!("{flags} {file} -o app"));
         let mut command = std::process::Command::new(self.folder.path().join("app"));
@@ -75,7 +73,7 @@ impl Nvcc {
     }
 }
 
-/// The floating-point operations of a kernel.
+/// Returns the floating-point operations of a kernel.
 fn operations<'a>(ptx: &'a str, kernel: &str) -> Vec<&'a str> {
     let (_, body) = (ptx.split_once(&format!(".entry _Z{}{kernel}", kernel.len()))).unwrap();
     let lines = body.split("\n}").next().unwrap().lines();
@@ -162,7 +160,7 @@ fn flags_about_numbers_choose_the_gpus_instructions() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn denormals_are_zeros_on_the_cpu_backend_too() {
+fn denormals_are_also_zeros_on_the_cpu_backend() {
     let nvcc = Nvcc::of("flags");
     let kept = "1e-40 1e-30 2e-40 1e-40 1 1e-40 1e-10 ";
     let flushed = "0 1e-30 0 0 0 0 1e-10 ";
@@ -175,10 +173,10 @@ fn denormals_are_zeros_on_the_cpu_backend_too() {
     }
 }
 
-/// What is printed: value, OpenMP, language and architecture of host code, the same of device code, whether host code is optimised.
+/// Expected output: value, OpenMP, language and architecture of host code, the same of device code, whether host code is optimised.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_preprocessors_flags_are_for_both_halves() {
+fn preprocessor_flags_apply_to_host_and_device_code() {
     let nvcc = Nvcc::of("flags");
     let place = |name: &str| nvcc.folder.path().join(name);
     for (name, text) in [
@@ -216,10 +214,10 @@ fn the_preprocessors_flags_are_for_both_halves() {
     assert!(names_variables("-g") && !names_variables(""));
 }
 
-/// What is printed: bits of `macros.h` in host code, device code and a C++ file; the architectures.
+/// Expected output: bits of `macros.h` in host code, device code and a C++ file; the architectures.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn macros_are_defined_with_the_flags_that_define_them_in_nvcc() {
+fn flags_define_the_same_macros_as_with_nvcc() {
     let nvcc = Nvcc::of("flags");
     // __NVCC__ in C++ files only.
     for (flags, expected) in [
@@ -251,7 +249,7 @@ fn macros_are_defined_with_the_flags_that_define_them_in_nvcc() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn headers_that_ask_for_macros_compile() {
+fn headers_that_require_macros_compile() {
     let nvcc = Nvcc::of("flags");
     for flags in ["-rdc=true", "-ewp -G"] {
         let flags = format!("{flags} --extended-lambda -expt-relaxed-constexpr -std=c++17");
@@ -261,7 +259,7 @@ fn headers_that_ask_for_macros_compile() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn nvcc_answers_questions_and_says_what_it_ignores() {
+fn nvcc_answers_queries_and_warns_about_ignored_flags() {
     let nvcc = Nvcc::of("flags");
     let (help, _) = nvcc.run("--help");
     for line in [
@@ -298,7 +296,7 @@ fn nvcc_answers_questions_and_says_what_it_ignores() {
     assert_eq!(read("own.d"), "numbers.o: \\\n  numbers.cu\n");
 }
 
-/// CMake's old way to find CUDA writes flags for the host compiler with quotes.
+/// CMake's old module for CUDA quotes flags for the host compiler.
 #[test]
 #[ignore = "needs Clang, CUDA and CMake; `cargo xtask test` runs it"]
 fn cmake_find_package_cuda_builds_in_release() {

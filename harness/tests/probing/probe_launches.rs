@@ -1,18 +1,16 @@
-//! Probes and the program that runs: its API, code on the host, and launches that do without, on the CPU backend.
-
-mod common;
+//! Probes at run time, on the CPU backend: their API, code on the host, and launches without the probe.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{DOUBLE, root, run, superstep};
+use crate::common::{DOUBLE, root, run, superstep};
 use superstep_trace::ProbeResults;
 
 /// Runs `superstep probe` and returns its standard output.
 fn probe(folder: &Path, arguments: &[&str]) -> String {
     let mut command = superstep(folder);
-    // The program's own arguments may stand at the end.
+    // The program's own arguments may follow.
     command.args(["probe", "--backend", "cpu"]).args(arguments);
     let (code, out, err) = run(&mut command);
     assert_eq!(code, 0, "{out}\n{err}");
@@ -31,7 +29,7 @@ fn results(folder: &Path, probe: &str, program: &str) -> ProbeResults {
     ProbeResults::open(&place(folder, probe, program).join("results")).unwrap()
 }
 
-/// The numbers of the launches that have results.
+/// Returns the numbers of the launches that have results.
 fn launches(results: &ProbeResults) -> Vec<u32> {
     results
         .launches
@@ -45,7 +43,7 @@ fn example(folder: &Path, name: &str) {
     fs::copy(source, folder.join(name)).unwrap();
 }
 
-/// What a file that the probed program wrote says.
+/// Returns the contents of a file that the probed program wrote.
 fn written(folder: &Path, probe: &str, program: &str, name: &str) -> String {
     let place = place(folder, probe, program).join("probed");
     let found = [place.join(name), place.join("work").join(name)];
@@ -53,7 +51,7 @@ fn written(folder: &Path, probe: &str, program: &str, name: &str) -> String {
     fs::read_to_string(found.unwrap_or_else(|| panic!("{name} in {}", place.display()))).unwrap()
 }
 
-/// The handler prints, so that what runs with the probe shows in the output.
+/// The handler prints, so that the output shows which launches have the probe.
 const LOUD: &str = "schema: 1\nname: loud\ntitle: Says that it runs\nhandler: loud.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - \
                     {at: [kernel-entry], call: f, pass: [fields]}\n";
 const LOUD_HANDLER: &str = "#include <cstdio>\n__device__ void f(Fields &fields) {\n  fields.n += 1;\n  \
@@ -94,11 +92,11 @@ fn launches_outside_the_selection_run_without_the_probe() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_program_probes_itself() {
+fn a_program_can_read_its_probe() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     example(folder, "sampled.cu");
-    // Two probes, one after the other; the second has one of the two fields that the program asks for.
+    // Two probes, one after the other. The second has one of the two fields that the program reads.
     probe(folder, &["branches,basic-blocks", "sampled.cu"]);
     let branches = results(folder, "branches", "sampled");
     assert_eq!(launches(&branches), [0, 10, 20]);
@@ -126,7 +124,7 @@ fn a_program_probes_itself() {
         "{}",
         written(folder, "basic-blocks", "sampled", "probed.txt")
     );
-    // Without a probe it is a program like any other.
+    // Without a probe it is an ordinary program.
     let arguments = ["run", "sampled.cu", "--backend", "cpu"];
     let (code, out, err) = run(superstep(folder).args(arguments));
     assert_eq!(code, 0, "{out}\n{err}");
@@ -134,7 +132,7 @@ fn a_program_probes_itself() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn code_on_the_host_stands_before_and_after_each_launch() {
+fn code_on_the_host_runs_before_and_after_each_launch() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for name in ["budget.yaml", "budget.cu", "budget.cpp"] {
@@ -154,7 +152,7 @@ fn code_on_the_host_stands_before_and_after_each_launch() {
     );
     let said = written(folder, "budget", "twice", "budget.txt");
     assert_eq!(said, "launch 0: 8000 bytes so far\n");
-    // A mistake there is shown where it stands.
+    // An error there is shown with its line.
     fs::write(
         folder.join("budget.cpp"),
         "extern \"C\" void finalise(int) {}\n",
@@ -168,7 +166,7 @@ fn code_on_the_host_stands_before_and_after_each_launch() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn two_programs_share_the_machine() {
+fn two_programs_run_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     example(folder, "credit-scheduler.cu");
@@ -241,7 +239,7 @@ fn instructions_are_counted_by_class() {
         sums[0] += fields[0];
         sums[1] += fields[1];
     }
-    // Eight whole warps, and each instruction of these classes stands once in the source.
+    // Eight whole warps, and each instruction of these classes occurs once in the source.
     for (class, often) in [
         ("Load", 1),
         ("Store", 2),

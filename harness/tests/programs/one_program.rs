@@ -1,11 +1,9 @@
-//! A program of one file that no suite describes: run, and taken to another machine as a bundle.
-
-mod common;
+//! A program of one file without a manifest: run here, and elsewhere as a bundle.
 
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
 /// Reads numbers from a file, scales them, and ends with 7; prints a time.
@@ -65,7 +63,7 @@ fn result(latest: &Path) -> Value {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
+fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path());
     let (code, out, err) = run(superstep(folder.path())
@@ -84,7 +82,7 @@ fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
         "{printed}"
     );
 
-    // Elsewhere there is neither the source nor the file.
+    // On the other machine, there is neither the source nor the file.
     let (code, out, err) = run(superstep(folder.path())
         .args(["bundle", "scale.cu", "--out", "bundle"])
         .args(OPTIONS));
@@ -103,7 +101,7 @@ fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
     assert_eq!(there["launches"], here["launches"]);
 }
 
-/// The last thread goes first, and each of the others looks at a word until it is its turn.
+/// The last thread runs first, and each of the others polls a word until it is its turn.
 const TURNS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -124,7 +122,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn threads_may_wait_for_each_other_by_looking_at_memory() {
+fn threads_can_wait_for_each_other_by_polling_memory() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("turns.cu"), TURNS).unwrap();
     let (code, out, err) = run(superstep(folder.path())
@@ -137,7 +135,7 @@ fn threads_may_wait_for_each_other_by_looking_at_memory() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn what_is_missing_on_the_command_line_is_said() {
+fn missing_options_are_hinted_at() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path());
     let command = |args: &[&str]| {
@@ -149,7 +147,7 @@ fn what_is_missing_on_the_command_line_is_said() {
     assert_eq!(code, 10, "{err}");
     assert!(err.contains("data/numbers.txt: No such file"), "{err}");
     assert!(err.contains("hint: ") && err.contains("--input"), "{err}");
-    // It prints the time: two untraced runs differ in that line, which is left out.
+    // It prints the time. Two untraced runs differ in that line, so it is left out.
     let (code, out, err) = command(&[
         "scale.cu",
         "-DFACTOR=3",
@@ -176,7 +174,7 @@ fn what_is_missing_on_the_command_line_is_said() {
     assert!(err.contains("expected .cu"), "{err}");
 }
 
-/// What only nvcc has by itself: its own atomics, and stores with cache hints. Two CTAs of 32 threads.
+/// Declarations that only nvcc has built in: its own atomics, and stores with cache hints. Two CTAs of 32 threads.
 const NVCC_ONLY: &str = r#"
 #include <cstdio>
 __global__ void use(unsigned *u, float *f, unsigned long long *w, float4 *v, char *bytes) {
@@ -207,7 +205,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn what_nvcc_alone_declares_compiles_and_keeps_its_width() {
+fn declarations_of_nvcc_compile_and_keep_their_widths() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("use.cu"), NVCC_ONLY).unwrap();
     let words = ["run", "use.cu", "--backend", "cpu"];
@@ -215,7 +213,7 @@ fn what_nvcc_alone_declares_compiles_and_keeps_its_width() {
     assert_eq!(code, 0, "{out}\n{err}");
     let latest = folder.path().join("out/use/latest");
     let printed = fs::read_to_string(latest.join("benchmarks/use/traced/stdout")).unwrap();
-    // The byte behind the last stored one is what it was.
+    // The byte after the last stored one is unchanged.
     assert_eq!(printed, "64 31 32 7 31 31 99\n");
     let threads = &result(&latest)["threads"];
     assert_eq!(
@@ -224,7 +222,7 @@ fn what_nvcc_alone_declares_compiles_and_keeps_its_width() {
     );
 }
 
-/// As a C program has it: nothing is included that declares `new`. 4 stores a thread, and no load of what it stored itself.
+/// As in a C program, no header declares `new`. Each thread makes 4 stores and does not load its own.
 const DEVICE_HEAP: &str = r#"
 #include <stdio.h>
 struct Point { int x, y; __device__ Point(int a) : x(a), y(2 * a) {} };
@@ -259,7 +257,7 @@ fn operators_of_the_device_heap_need_no_header() {
     assert_eq!(threads["stores"], 128);
 }
 
-/// A cluster of one CTA is nothing special; one of two needs a GPU.
+/// A cluster of one CTA is an ordinary launch; one of two needs a GPU.
 const CLUSTERS: &str = r#"
 #include <cooperative_groups.h>
 #include <cstdio>
@@ -285,7 +283,7 @@ int main(int arguments, char **) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_kernel_that_needs_clusters_is_named_when_it_is_launched() {
+fn a_launched_kernel_that_needs_clusters_is_named() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("clusters.cu"), CLUSTERS).unwrap();
     let words = ["run", "clusters.cu", "--backend", "cpu"];
@@ -297,7 +295,7 @@ fn a_kernel_that_needs_clusters_is_named_when_it_is_launched() {
     assert!(err.contains(reason), "{err}");
 }
 
-/// NVTX 3 is headers only; without a profiler its calls do nothing.
+/// NVTX 3 consists only of headers; without a profiler its calls do nothing.
 const NVTX: &str = r#"
 #include <cstdio>
 #include <nvtx3/nvToolsExt.h>
@@ -363,7 +361,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_limit_of_stacks_is_what_threads_get() {
+fn threads_get_stacks_of_the_set_limit() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("deep.cu"), DEEP).unwrap();
     let (code, out, err) =
@@ -371,7 +369,7 @@ fn a_limit_of_stacks_is_what_threads_get() {
     assert_eq!(code, 0, "{out}\n{err}");
 }
 
-/// Functions of mathematics on the host and on the device, without a header that declares them.
+/// Mathematical functions on the host and on the device, without a header that declares them.
 const OVERLOADS: &str = r#"
 __host__ __device__ constexpr int sizes() {
   return sizeof(exp(1.0f)) + sizeof(sqrt(1.0f)) + sizeof(exp10(1.0f)) + sizeof(j0(1.0f)) + sizeof(fabs(1.0f)) + sizeof(abs(1.0f)) + sizeof(atan2(1.0f, 1.0f)) + sizeof(pow(1.0f, 1.0f));
@@ -396,7 +394,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn functions_of_mathematics_are_overloaded_without_a_header() {
+fn mathematical_functions_are_overloaded_without_a_header() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("overloads.cu"), OVERLOADS).unwrap();
     let words = ["run", "overloads.cu", "--backend", "cpu"];

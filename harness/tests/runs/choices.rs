@@ -1,13 +1,11 @@
-//! What a run shows besides: warnings about memory that nothing has written, and chosen parts of figures.
-
-mod common;
+//! Warnings about reads of unwritten memory, and chosen parts of figures.
 
 use std::fs;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
-/// Eight CTAs fill the first half of an array, eight others add all of it up.
+/// Eight CTAs fill the first half of an array, eight others sum up the whole array.
 const HALF: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -31,7 +29,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_run_warns_and_draws_what_is_asked_for() {
+fn a_run_warns_about_unwritten_memory_and_draws_chosen_ctas() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("half.cu"), HALF).unwrap();
     let choices = ["--density-ctas", "2-5", "--link-bandwidth", "45"];
@@ -62,7 +60,7 @@ fn a_run_warns_and_draws_what_is_asked_for() {
         let table: Value = serde_json::from_str(&text).unwrap();
         table["rows"].as_array().unwrap().clone()
     };
-    // Each CTA reads what its like has filled, four words.
+    // Each CTA reads the four words that the CTA with the same number has filled.
     let part = || -> Vec<_> {
         let rows = table("density")
             .into_iter()
@@ -92,7 +90,7 @@ fn a_run_warns_and_draws_what_is_asked_for() {
     };
     assert!(links().iter().all(|link| *link == 45.0), "{:?}", links());
 
-    // Drawn again from the tables, also without the capture.
+    // The figures can be redrawn from the tables, without the capture.
     fs::remove_dir_all(latest.join("benchmarks/half/capture")).unwrap();
     let again = |choices: &[&str]| {
         run(superstep(folder.path())

@@ -1,9 +1,7 @@
-//! Launches in destructors of libraries: of those that the program has when it ends, and of one that it closes. As on a GPU, CUDA is gone
-//! to those that were registered before its first call, and to all that the dynamic loader calls at the end.
+//! Launches in destructors of libraries: of those that are loaded when the program ends, and of one that it closes. As on a GPU, CUDA is no
+//! longer available in those that were registered before its first call, and in those that the dynamic loader calls at the end.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 
@@ -37,7 +35,7 @@ static void *plugin(const char *name) {
     return opened;
 }
 int main() {
-    // While a library is closed, the calling thread holds the loader's lock; here its destructors launch the first kernel.
+    // While a library is being closed, the calling thread holds the loader's lock; here the library's destructors launch the first kernel.
     dlclose(plugin("./closed.so"));
     plugin("./plugin.so");
     use();
@@ -46,7 +44,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn destructors_of_libraries_launch_kernels() {
+fn destructors_of_libraries_can_launch_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("library.cu"), LIBRARY).unwrap();
@@ -77,7 +75,7 @@ fn destructors_of_libraries_launch_kernels() {
     let text = fs::read_to_string(latest.join("run.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
     let app = &summary["benchmarks"][0];
-    // One of the linked library, two of the plugin and of the one that is closed.
+    // One launch of the linked library, two each of the plugin and of the closed library.
     assert_eq!((&app["launches"], &app["ctas"]), (&5.into(), &5.into()));
     assert_eq!(app["threads"]["stores"], 5 * 64, "{app:#}");
     let printed = fs::read_to_string(latest.join("benchmarks/app/traced/stdout")).unwrap();

@@ -1,13 +1,11 @@
-//! A traced run that the counting run disagrees with: whether the program differs from itself, more counting runs show.
+//! If the traced and the counting run disagree, more counting runs show whether the program's counts vary.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Each of 32 threads loads as many words as a file says for this run: the untraced one, the traced one, and each of those that count.
+/// Each of 32 threads loads a number of words that a file defines for this run: untraced, traced, and each counting run.
 const PROGRAM: &str = r#"
 #include <cstdio>
 __global__ void work(int *data, int words) {
@@ -34,7 +32,7 @@ int main() {
 }
 "#;
 
-/// The exit code of a program whose runs load these words, what it printed, and its check `counts-equal`.
+/// Returns the exit code of a program whose runs load these words, its output, and its check `counts-equal`.
 fn runs(folder: &Path, words: &str) -> (i32, String, Value) {
     let file = folder.join("runs");
     fs::write(&file, words).unwrap();
@@ -51,7 +49,7 @@ fn runs(folder: &Path, words: &str) -> (i32, String, Value) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn counting_runs_that_differ_from_each_other_are_the_programs_own_doing() {
+fn counts_that_vary_between_counting_runs_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     // The first two counting runs agree, and the third does not.
     let (code, printed, check) = runs(folder.path(), "22113");
@@ -65,7 +63,7 @@ fn counting_runs_that_differ_from_each_other_are_the_programs_own_doing() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_difference_from_all_counting_runs_names_the_place_and_what_to_do() {
+fn a_difference_from_all_counting_runs_is_an_error_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let (code, printed, check) = runs(folder.path(), "221111");
     assert_eq!(code, 7, "{printed}");

@@ -1,12 +1,10 @@
-//! Proprietary libraries: what a project that needs one is told, adding one, and what is told where the program runs.
-
-mod common;
+//! Proprietary libraries: errors of a project that needs one, adding it, and messages on the machine that runs the program.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 
 const PROGRAM: &str = "#include <cublas_v2.h>\n\
     int main() { cublasHandle_t handle; return cublasCreate(&handle) | cublasOther(); }\n";
@@ -19,7 +17,7 @@ const HEADER: &str = "typedef void *cublasHandle_t;\n#define cublasCreate cublas
 const LIBRARY: &str = "int cublasCreate_v2(void **handle) { return 0; }\n\
     int cublasOther(void) { return 0; }\nint cublasSscal_v2(void) { return 0; }\nint cublasSdot_v2(void) { return 0; }\n";
 
-/// Stores 32 floats, has them doubled by cuBLAS, and loads them.
+/// Stores 32 floats, doubles them with cuBLAS, and loads them.
 const SCALED: &str = "#include <cstdio>\n#include <cublas_v2.h>\n\
     __global__ void fill(float *x) { x[threadIdx.x] = threadIdx.x; }\n\
     __global__ void add(float *x) { x[threadIdx.x] += 1; }\n\
@@ -33,12 +31,12 @@ const SCALED: &str = "#include <cstdio>\n#include <cublas_v2.h>\n\
     add<<<1, 32>>>(x);\n\
     cudaMemcpy(y, x, sizeof y, cudaMemcpyDeviceToHost);\n\
     printf(\"%d %g %g %g\\n\", error, sum, y[1], y[31]);\n}\n";
-/// What OpenBLAS has of it.
+/// The function of OpenBLAS that replaces it.
 const OPENBLAS: &str = "void sscal_(int *n, float *a, float *x, int *step) { for (int i = 0; i < *n; ++i) x[i * *step] *= *a; }\n\
     float sdot_(int *n, float *x, int *xs, float *y, int *ys) {\n\
     float sum = 0;\nfor (int i = 0; i < *n; ++i) sum += x[i * *xs] * y[i * *ys];\nreturn sum;\n}\n";
 
-/// What pip would install, in `folder`: the header and libraries that have one function, of a version that no machine has.
+/// Writes the files that pip would install to `folder`: a header and libraries with one function, of a version that does not exist.
 fn install(folder: &Path) {
     let info = folder.join("nvidia_cublas_cu12-12.0.dist-info");
     fs::create_dir_all(&info).unwrap();
@@ -63,7 +61,7 @@ fn library(folder: &Path, name: &str, source: &str) {
     assert!(status.unwrap().success(), "{name}");
 }
 
-/// Runs a command line of `superstep` with further variables.
+/// Runs a command line of `superstep` with additional variables.
 type Superstep<'a> = dyn Fn(&str, &[(&str, &Path)]) -> (i32, String, String) + 'a;
 
 fn openblas_does_the_work(folder: &Path, superstep: &Superstep<'_>) {
@@ -95,7 +93,7 @@ fn openblas_does_the_work(folder: &Path, superstep: &Superstep<'_>) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_closed_library_is_added_when_it_is_asked_for() {
+fn a_proprietary_library_is_added_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("app.cu"), PROGRAM).unwrap();
@@ -114,7 +112,7 @@ fn a_closed_library_is_added_when_it_is_asked_for() {
         superstep(&line, &[])
     };
 
-    // Many projects link with it and do not use it.
+    // Many projects link with it without using it.
     let (code, _, err) = compile("other");
     assert_eq!(code, 0, "{err}");
     let (code, _, err) = compile("app");
@@ -134,7 +132,7 @@ fn a_closed_library_is_added_when_it_is_asked_for() {
     assert!(err.contains("cublasOther"), "{err}");
     openblas_does_the_work(folder, &superstep);
 
-    // Where the program runs: python3's packages, then a newer one, then none.
+    // On the machine that runs the program: python3's packages, then a newer one, then none.
     let (code, out, err) = superstep("libraries app", &[]);
     assert_eq!(code, 0, "{err}");
     let lib = folder.join("python/nvidia/cublas/lib");

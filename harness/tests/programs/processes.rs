@@ -1,19 +1,17 @@
-//! Programs of several processes: forks, ranks of a launcher, and programs that a script starts.
-
-mod common;
+//! Programs of multiple processes: forks, ranks of a launcher, and programs that a script starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent launches nothing.
-/// With `late` as the second it uses CUDA first. With a rank it is one of several, and the number of its launches depends on which.
-/// With `ODD`, one process launches more when it is traced.
+/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent launches nothing. With
+/// `late` as the second argument, it uses CUDA before. With a rank, the number of its launches depends on the rank. With `ODD`, one process
+/// launches more when it is traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +55,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Starts its second argument as often as its first one says, as mpirun does.
+/// Starts its second argument as often as its first one says, like mpirun.
 const LAUNCHER: &str = r#"#!/bin/sh
 count=$1; shift
 rank=0
@@ -74,7 +72,7 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The project's executable, built in `folder`.
+/// Builds the project in `folder`. Returns the executable.
 fn build(folder: &Path) {
     fs::write(folder.join("forks.cu"), FORKS).unwrap();
     let nvcc = ["build", "--", "nvcc", "-o", "forks", "forks.cu"];
@@ -94,7 +92,7 @@ fn passes(folder: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// Launches and stores of each process, in order.
+/// Returns the launches and stores of each process, in order.
 fn launches(result: &Value) -> Vec<(u64, u64)> {
     let processes = result["processes"].as_array().expect("several processes");
     let numbers = |one: &Value| {
@@ -104,7 +102,7 @@ fn launches(result: &Value) -> Vec<(u64, u64)> {
     processes.iter().map(numbers).collect()
 }
 
-/// A folder with the results of `FORKS` with so many processes.
+/// Runs `FORKS` with this number of processes. Returns a folder with the results.
 fn forked(processes: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
@@ -131,7 +129,7 @@ fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
         assert!(capture.complete, "{:?}", capture.problems);
         let process = capture.header.process.unwrap();
         assert_eq!(process.rank, None);
-        // The variable's allocation comes with the module, before the fork.
+        // The variable is allocated with the module, before the fork.
         assert_eq!(capture.allocations().len(), 2);
     }
     // A second run has other process numbers and the same digest.
@@ -159,7 +157,7 @@ fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_fork_after_cuda_was_used_leaves_the_capture_alone() {
+fn a_fork_after_the_use_of_cuda_does_not_change_the_capture() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
     passes(
@@ -176,7 +174,7 @@ fn a_fork_after_cuda_was_used_leaves_the_capture_alone() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn ranks_of_a_launcher_are_joined_in_their_order() {
+fn ranks_of_a_launcher_are_joined_in_order() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path());
     script(&folder.path().join("launch"), LAUNCHER);
@@ -198,7 +196,7 @@ fn ranks_of_a_launcher_are_joined_in_their_order() {
         assert_eq!(one["process"]["rank"], rank);
         assert_eq!(one["process"]["arguments"][0], "0");
     }
-    // One table of all, and the page, name the processes.
+    // The joint table and the page name the processes.
     let latest = folder.path().join("out/forks/latest");
     let table = latest.join("tables/forks/joined/counts-by-launch.csv");
     let table = fs::read_to_string(table).unwrap();
@@ -215,7 +213,7 @@ fn ranks_of_a_launcher_are_joined_in_their_order() {
     let name = processes[2]["name"].as_str().unwrap();
     assert!(latest.join("tables").join(name).join("flows.csv").is_file());
     passes(folder.path(), &["report", "out/forks/latest"]);
-    // Each rank is held against its own counts.
+    // Each rank is compared with its own counts.
     let (code, out, err) = run(superstep(folder.path())
         .args(["run", "--backend", "cpu", "--", "ODD=1"])
         .args(&command[4..]));
@@ -279,18 +277,18 @@ fn programs_that_a_script_starts_are_joined() {
     let mut of_each = launches(&result(folder.path(), "forks"));
     of_each.sort_unstable();
     assert_eq!(of_each, [(1, 64), (2, 128), (3, 192)]);
-    // What is not named is not loaded.
+    // Programs that are not named are not loaded.
     let (code, out, err) =
         run(superstep(folder.path()).args(["run", "--backend", "cpu", "--", "./test.sh"]));
     assert!(code == 6 && err.contains("--with"), "{code}: {out}\n{err}");
 }
 
-/// Without `superstep run`, a path says whether there is one process.
+/// Without `superstep run`, the path determines whether there is one process.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_path_has_a_place_for_the_process() {
+fn a_path_can_contain_the_process() {
     let folder = forked("1");
-    // The traced variant, as the run has started it.
+    // The start script of the traced variant.
     let outcome = "out/forks/latest/benchmarks/forks/traced/outcome.json";
     let outcome = fs::read_to_string(folder.path().join(outcome)).unwrap();
     let outcome: Value = serde_json::from_str(&outcome).unwrap();
@@ -307,7 +305,7 @@ fn a_path_has_a_place_for_the_process() {
     let with_launches =
         |path: &&std::path::PathBuf| Capture::open(path).unwrap().launches().count() > 0;
     assert_eq!(each.iter().filter(with_launches).count(), 2);
-    // Forks of a path for one process lie beside it.
+    // Captures of forks are next to a path for one process.
     start("2", "one");
     let names = fs::read_dir(folder.path()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());

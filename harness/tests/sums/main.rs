@@ -1,0 +1,6 @@
+//! Runs in situ.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod in_situ;
+mod verify_in_situ;
