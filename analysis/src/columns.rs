@@ -12,7 +12,7 @@ pub(crate) const SELF_LOADED_BYTES: &str =
 pub(crate) const INPUT_LOADED_BYTES: &str = "last written by the host";
 pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "never written";
 pub(crate) const UNORDERED_LOADED_BYTES: &str =
-    "not written before the launch, but by another CTA during it, in unknown order";
+    "not written before the launch, but by another thread during it, in unknown order";
 pub(crate) const UNKNOWN_LOADED_BYTES: &str =
     "last written by an opaque launch, or possibly by one";
 pub(crate) const LOCAL_LOADED_BYTES: &str = "written earlier in the launch by the same thread";

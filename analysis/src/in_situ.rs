@@ -190,9 +190,7 @@ pub(crate) fn analyse(
     let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
         .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
         .collect();
-    for (bounds, launch) in bounds.iter_mut().zip(&counted) {
-        stored_within_the_launch(bounds, launch.launch.ctas());
-    }
+    bounds.iter_mut().for_each(stored_within_the_launch);
     // Number of CTAs that wrote a byte and are named in its transfer.
     let named = match capture.header.backend {
         Backend::Cpu => 1,
@@ -265,9 +263,9 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     bounds
 }
 
-/// Bytes that nothing had written before the launch may have been stored by another CTA later.
-fn stored_within_the_launch(bounds: &mut VolumeBounds, ctas: u64) {
-    if ctas > 1 && bounds.most.stored_bytes > 0 {
+/// Widens bounds for bytes that nothing had written before the launch: another thread may store them during the launch.
+fn stored_within_the_launch(bounds: &mut VolumeBounds) {
+    if bounds.most.stored_bytes > 0 {
         bounds.least.uninitialised_loaded_bytes = 0;
         bounds.most.unordered_loaded_bytes = bounds.most.uninitialised_loaded_bytes;
     }

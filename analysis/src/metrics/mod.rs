@@ -192,6 +192,13 @@ impl Metrics {
         uninitialised::rows(&Source::of(analysis, &[], sites))
     }
 
+    pub fn within_launch_of(
+        analysis: &Analysis,
+        sites: &SiteTable,
+    ) -> Vec<within_launch::WithinLaunchRow> {
+        within_launch::rows(&Source::of(analysis, &[], sites))
+    }
+
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
         // Each of these reads all transfers, which may be many and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(

@@ -3,6 +3,7 @@
 
 mod opaque;
 mod processes;
+mod within_launch;
 
 use crate::VolumeBounds;
 use crate::communication::{Matching, Volume};
@@ -13,6 +14,7 @@ pub use processes::ProcessSummary;
 use serde::{Deserialize, Serialize};
 pub use superstep_trace::Reproducibility;
 use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
+pub use within_launch::{WithinLaunchLine, WithinLaunchSummary};
 
 /// Version of the schema of `run.json`; increases when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -119,6 +121,9 @@ pub struct BenchmarkSummary {
     /// Checks in the order in which they were made.
     pub verification: Vec<Check>,
     pub communication: Option<CommunicationSummary>,
+    /// Communication within launches, which `communication` does not include.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_launch: Option<WithinLaunchSummary>,
     /// Extent of a *partial* capture, which was made with a selection. The counts above are those of the recorded part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionSummary>,
@@ -378,27 +383,6 @@ pub struct CommunicationSummary {
     /// Bounds of `communicated_bytes`, if it is not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicated_bytes_between: Option<Bounds>,
-    /// Communication within launches; missing where it was not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_launch: Option<WithinLaunchSummary>,
-}
-
-/// Loads of bytes that another CTA stores in the same launch, over a whole program; each access counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WithinLaunchSummary {
-    /// Loaded without atomics: an upper bound of what the CTAs of the same launch exchanged.
-    pub loaded_bytes: u64,
-    /// The same of atomics.
-    pub atomic_bytes: u64,
-    /// All loads of the program, atomics included.
-    pub of_loaded_bytes: u64,
-}
-
-impl WithinLaunchSummary {
-    /// `loaded_bytes / of_loaded_bytes`, from 0 to 1; 0 where nothing was loaded.
-    pub fn share(&self) -> f64 {
-        share(self.loaded_bytes, self.of_loaded_bytes)
-    }
 }
 
 impl CommunicationSummary {
@@ -408,7 +392,6 @@ impl CommunicationSummary {
             communicated_bytes,
             share: share(communicated_bytes, stored_bytes),
             communicated_bytes_between: None,
-            within_launch: None,
         }
     }
 
@@ -455,14 +438,7 @@ pub fn in_words(between: Bounds, show: impl Fn(u64) -> String) -> String {
 
 impl From<&Volume> for CommunicationSummary {
     fn from(volume: &Volume) -> Self {
-        Self {
-            within_launch: Some(WithinLaunchSummary {
-                loaded_bytes: volume.within_launch_loaded_bytes,
-                atomic_bytes: volume.within_launch_atomic_bytes,
-                of_loaded_bytes: volume.loaded_bytes,
-            }),
-            ..Self::new(volume.stored_bytes, volume.communicated_stored_bytes)
-        }
+        Self::new(volume.stored_bytes, volume.communicated_stored_bytes)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
     MessageFormat, RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes,
-    slowdown_table, summary_table, warnings, write_junit,
+    slowdown_table, summary_table, warnings, within_launch_notes, write_junit,
 };
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
@@ -97,6 +97,7 @@ fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::i
     let mut lines = partial_notes(summary);
     lines.extend(in_situ_notes(summary));
     lines.extend(not_compared(summary));
+    lines.extend(within_launch_notes(summary));
     lines.extend(warnings(summary));
     for line in lines {
         writeln!(out, "{line}")?;

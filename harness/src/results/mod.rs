@@ -9,7 +9,7 @@ mod table;
 
 pub use folder::RunFolder;
 pub use junit::write_junit;
-pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
+pub use partial::{in_situ_notes, not_compared, partial_notes, warnings, within_launch_notes};
 pub use reporter::{MessageFormat, Reporter, Step, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{

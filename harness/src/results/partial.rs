@@ -7,7 +7,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_trace::SampleUnit;
 
-use super::human_count;
+use super::{human_bytes, human_count};
 
 pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
@@ -57,6 +57,16 @@ pub fn warnings(summary: &RunSummary) -> Vec<String> {
         lines.collect::<Vec<_>>()
     };
     summary.benchmarks.iter().flat_map(of).collect()
+}
+
+/// Returns a line for each benchmark whose CTAs exchange a notable part of the loaded bytes within launches.
+pub fn within_launch_notes(summary: &RunSummary) -> Vec<String> {
+    let of = |benchmark: &BenchmarkSummary| {
+        let within = benchmark.within_launch.as_ref()?;
+        let words = within.in_words(benchmark.in_situ, human_bytes)?;
+        Some(format!("note: {}: {words}", benchmark.name))
+    };
+    summary.benchmarks.iter().filter_map(of).collect()
 }
 
 /// Returns a line for each reason for a missing comparison with golden results, with the benchmarks.

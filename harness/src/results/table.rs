@@ -5,7 +5,7 @@ use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
-    let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, \
+    let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, within launches, \
                   native, traced, slowdown, capture, B/access";
     let mut table = plain_table(header.split(", "), color);
     for benchmark in &summary.benchmarks {
@@ -42,6 +42,13 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
     let share = (benchmark.communication)
         .map(|it| it.share_in_words(|share| format!("{:.1} %", 100.0 * share)));
+    let within = (benchmark.within_launch.as_ref()).map(|it| {
+        format!(
+            "{}{:.1} %",
+            if benchmark.in_situ { "≥ " } else { "" },
+            100.0 * it.share()
+        )
+    });
     let per_access = bytes_per_access(benchmark).map(|bytes| format!("{bytes:.3}"));
     let name = Cell::new(&benchmark.name);
     let numbers = [
@@ -52,6 +59,7 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         count(threads.map(|threads| threads.atomics)),
         size(bytes.map(|bytes| bytes.with_atomics()[0].saturating_add(bytes.stored))),
         unless_known(share),
+        unless_known(within),
         seconds(times.native, repeats.native),
         seconds(times.traced, repeats.traced),
         unless_known(slowdown(times).map(|ratio| format!("{ratio:.1}x"))),

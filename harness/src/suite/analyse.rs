@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use superstep_analysis::communication::Options;
+use superstep_analysis::communication::{Matching, Options};
 use superstep_analysis::metrics::arrays;
-use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary, RunSummary};
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, CommunicationSummary, RunSummary, WithinLaunchSummary,
+};
 use superstep_analysis::{Analysis, analyse_within, tables};
 use superstep_report::{ReportError, page, published};
 use superstep_table::Table;
@@ -42,6 +44,9 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
+    if kept.matching == Matching::Bytes {
+        record.within_launch = Some(WithinLaunchSummary::new(&analysis, capture.sites()));
+    }
     let tables =
         tables::tables(&analysis, capture.sites(), &options.metrics.settings()).map_err(failure)?;
     tables::write(folder, &tables).map_err(failure)?;

@@ -148,6 +148,9 @@ impl<'a> Attempt<'a> {
                 sum.communicated_bytes + more.communicated_bytes,
             )
         });
+        if let Some(more) = &one.within_launch {
+            record.within_launch.get_or_insert_default().add(more);
+        }
         match (&mut record.selection, &one.selection) {
             (Some(sum), Some(more)) => add_selection(sum, more),
             (None, Some(first)) => record.selection = Some(first.clone()),

@@ -232,6 +232,65 @@ fn every_family_of_cuda_features_matches_its_golden_file() {
     }
 }
 
+/// In the stencil of `exchange`, 7 boundaries between CTAs are crossed by a word in each direction, in 4 steps: 112 bytes from each
+/// side, half of them from each array. In the hand-over, CTA 1 loads the 32 words that CTA 0 stores, and polls the flag.
+#[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
+fn communication_within_launches_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = |in_situ: &[&str]| {
+        let arguments = [
+            "suite",
+            "features",
+            "--only",
+            "exchange",
+            "--backend",
+            "cpu",
+        ];
+        let (code, out, err) = run(superstep(folder.path()).args(arguments).args(in_situ));
+        assert_eq!(code, 0, "{out}\n{err}");
+        let exchange = summary(folder.path(), "features")["benchmarks"][0].clone();
+        (out, exchange["within_launch"].clone())
+    };
+    let (out, within) = suite(&[]);
+    let note = "note: exchange: CTAs of the same launch exchange up to ";
+    assert!(out.contains(note), "{out}");
+    let loaded = within["loaded_bytes"].as_u64().unwrap();
+    let path = folder.path().join("out/features/latest/tables/exchange");
+    let table = fs::read_to_string(path.join("within-launch.csv")).unwrap();
+    let mut rows: Vec<[String; 4]> = csv::Reader::from_reader(table.as_bytes())
+        .records()
+        .map(|row| {
+            let row = row.unwrap();
+            [0, 2, 3, 5].map(|column| row[column].to_owned())
+        })
+        .collect();
+    // Polls of the flag vary in number.
+    rows.retain(|[_, _, array, _]| array != "flag");
+    rows.sort();
+    let row = |kernel: &str, line: &str, array: &str, bytes: &str| {
+        [kernel, line, array, bytes].map(str::to_owned)
+    };
+    let expected = [
+        row("hand_over", "38", "data", "128"),
+        row("stencil", "17", "a", "56"),
+        row("stencil", "17", "b", "56"),
+        row("stencil", "19", "a", "56"),
+        row("stencil", "19", "b", "56"),
+    ];
+    assert_eq!(rows, expected);
+    let polls = loaded - 352;
+    assert!(polls > 0 && polls.is_multiple_of(4), "{polls}");
+    // In situ, the first step loads nothing that was stored before, and the last poll finds the flag.
+    let (out, within) = suite(&["--in-situ"]);
+    assert!(
+        out.contains("CTAs of the same launch exchange at least "),
+        "{out}"
+    );
+    let loaded = within["loaded_bytes"].as_u64().unwrap();
+    assert!((296..=300).contains(&loaded), "{loaded}");
+}
+
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn one_program_runs_like_a_suite() {

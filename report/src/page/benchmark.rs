@@ -63,6 +63,12 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
             ),
         ));
     }
+    if let Some(within) = &benchmark.within_launch
+        && let Some(words) =
+            within.in_words(benchmark.in_situ, |it| format!("{} bytes", grouped(it)))
+    {
+        facts.push(("Within launches", words));
+    }
     if let Some(digest) = &benchmark.digest {
         let same = match benchmark.same() {
             Reproducibility::Digests => "the same in every run",

@@ -8,6 +8,7 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
 use superstep_analysis::metrics::lines::LineRow;
 use superstep_analysis::metrics::scaling::ScalingRow;
+use superstep_analysis::metrics::within_launch::WithinLaunchRow;
 use superstep_trace::display_name;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
@@ -19,6 +20,10 @@ pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
     let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
     html! {
         (uninitialised(name, metrics))
+        @if !metrics.within_launch.is_empty() {
+            h3 { "Communication within launches" }
+            (within_launch_table(name, &metrics.within_launch))
+        }
         @if !arrays.is_empty() {
             h3 { "Arrays that carry the communication" }
             (array_table(name, &arrays))
@@ -59,6 +64,20 @@ fn line_table(name: &str, lines: &[LineRow]) -> Markup {
             ("Function", Cell::Code(display_name(&line.function))),
             ("Communicated bytes loaded", communicated),
             ("Share", share(line.share)),
+        ]
+    })
+}
+
+fn within_launch_table(name: &str, lines: &[WithinLaunchRow]) -> Markup {
+    let caption = format!("Loads of {name} from bytes that another CTA stores in the same launch");
+    listed(&caption, lines, [name, "within-launch"], |line| {
+        [
+            ("Kernel", Cell::Code(line.kernel.clone())),
+            ("Line", Cell::Code(place(&line.file, line.line))),
+            ("Array", Cell::Code(display_name(&line.array))),
+            ("Loaded", size(line.loaded_bytes)),
+            ("Share of loads", share(line.share)),
+            ("By atomics", size(line.atomic_bytes)),
         ]
     })
 }

@@ -3,6 +3,7 @@
 use super::bitmap::Bitmap;
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::unwritten::lanes;
 use super::writers::Writers;
 use crate::communication::input::record::{Pattern, Record};
 use crate::communication::output::detail::Regions;
@@ -110,18 +111,39 @@ impl Reader<'_> {
     /// Returns the loaded bytes that another CTA stores in the launch.
     #[inline]
     fn record_of(&mut self, record: &Record, local: Option<&Local>) -> u64 {
-        let within = (self.writers).map_or(0, |writers| writers.loaded_from_others(record));
+        let within = (self.writers).map_or(0, |writers| writers.loaded_from_other_ctas(record));
         match record.writes() {
             true => self.out.sums.within_launch_atomic += within,
             false => self.out.sums.within_launch += within,
         }
+        let uninitialised = self.out.sums.uninitialised;
         match local {
             Some(local) if !local.is_untouched(record.offset(), record.extent()) => {
                 self.record_after_writes(record, local);
             }
             _ => self.record(record),
         }
+        if let Some(writers) = self.writers
+            && self.out.sums.uninitialised > uninitialised
+        {
+            let unordered = self.unordered(record, local, writers);
+            self.out.sums.uninitialised -= unordered;
+            self.out.sums.unordered += unordered;
+        }
         within
+    }
+
+    /// Returns how many of the record's unwritten bytes another thread stores in the launch.
+    #[cold]
+    fn unordered(&self, record: &Record, local: Option<&Local>, writers: &Writers) -> u64 {
+        let bytes = lanes(record).flat_map(|(thread, at)| {
+            (at..at + record.width()).filter(move |&byte| {
+                self.page.tag(byte) == Tag::NEVER
+                    && !local.is_some_and(|local| local.wrote(byte, thread))
+                    && writers.is_of_another_thread(byte, record.cta, thread)
+            })
+        });
+        bytes.count() as u64
     }
 
     #[inline]
@@ -218,7 +240,7 @@ impl Reader<'_> {
     fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
         let volume = len as u64 * times;
         match tag.launch() {
-            None => self.never_by_a_kernel(tag, at, len, times),
+            None => self.out.never_by_a_kernel(tag, volume),
             Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
                 self.out.sums.own += volume;
             }
@@ -230,19 +252,6 @@ impl Reader<'_> {
                 self.out.received(self.cta, tag, bytes, count);
             }
         }
-    }
-
-    #[inline]
-    fn never_by_a_kernel(&mut self, tag: Tag, at: usize, len: usize, times: u64) {
-        let mut bytes = len as u64 * times;
-        if tag == Tag::NEVER
-            && let Some(writers) = self.writers
-        {
-            let unordered = writers.others(at, len, self.cta) * times;
-            self.out.sums.unordered += unordered;
-            bytes -= unordered;
-        }
-        self.out.never_by_a_kernel(tag, bytes);
     }
 
     /// Marks bytes whose single writer is another entity as read; returns how many this CTA had not read yet.
@@ -354,7 +363,7 @@ impl Reader<'_> {
             }
             let tag = self.page.tag(byte);
             match tag.launch() {
-                None => self.never_by_a_kernel(tag, byte, 1, times),
+                None => self.out.never_by_a_kernel(tag, times),
                 Some(launch) if tag.is_several() => {
                     self.several(byte, 1, times, 0, tag);
                     let own = self.view.is_same_kernel(launch).then_some(self.cta);

@@ -308,9 +308,11 @@ impl Shard {
             }
             Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, strides)),
         };
-        let ctas = (records.first(), records.last());
-        if survey.reads && writes && ctas.0.map(|it| it.cta) != ctas.1.map(|it| it.cta) {
-            scratch.writers.add(records);
+        if survey.reads && writes {
+            let is_of_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
+            if !is_of_one_cta || page.cells.contains(&Tag::NEVER) {
+                scratch.writers.add(records);
+            }
         }
         let single = survey.single_width(page.shift);
         if let (false, false, Some(width)) = (is_shared, writes, single) {

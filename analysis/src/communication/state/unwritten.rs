@@ -239,7 +239,7 @@ impl Search {
 }
 
 /// Returns the threads with the offsets of their accesses.
-fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
+pub(crate) fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
     let step = match record.pattern() {
         Pattern::Contiguous => record.width(),
         Pattern::Same | Pattern::Piece => 0,

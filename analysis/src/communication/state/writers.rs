@@ -1,14 +1,21 @@
-//! The CTAs that store each byte of a page in the current launch, for loads of the same launch.
+//! The threads that store each byte of a page in the current launch, for loads of the same launch.
 
 use super::shadow::PAGE_BYTES;
+use super::unwritten::lanes;
 use crate::communication::input::record::{Pattern, Record};
 
-/// No CTA number is that large: they fit in 31 bits.
-const NONE: u32 = u32::MAX;
-const SEVERAL: u32 = u32::MAX - 1;
+/// A byte's writer: CTA in the upper half, thread plus one in the lower half.
+const NONE: u64 = 0;
+const SEVERAL_CTAS: u64 = u64::MAX;
+/// Lower half for several threads of one CTA.
+const SEVERAL_THREADS: u64 = u32::MAX as u64;
+
+fn writer(cta: u32, thread: u32) -> u64 {
+    u64::from(cta) << 32 | (u64::from(thread) + 1)
+}
 
 pub(crate) struct Writers {
-    by: Box<[u32; PAGE_BYTES]>,
+    by: Box<[u64; PAGE_BYTES]>,
     is_empty: bool,
 }
 
@@ -24,35 +31,42 @@ impl Writers {
     pub(crate) fn add(&mut self, records: &[Record]) {
         for record in records.iter().filter(|record| record.writes()) {
             self.is_empty = false;
-            let start = record.offset();
-            for by in &mut self.by[start..start + record.extent()] {
-                let is_first = *by == NONE || *by == record.cta;
-                *by = if is_first { record.cta } else { SEVERAL };
+            for (thread, at) in lanes(record) {
+                let me = writer(record.cta, thread);
+                for by in &mut self.by[at..at + record.width()] {
+                    *by = match *by {
+                        NONE => me,
+                        other if other == me => me,
+                        other if other >> 32 == me >> 32 => me | SEVERAL_THREADS,
+                        _ => SEVERAL_CTAS,
+                    };
+                }
             }
         }
     }
 
-    /// The writers, if there are any.
+    /// Returns the writers if there are any.
     #[inline]
     pub(crate) fn any(&self) -> Option<&Self> {
         (!self.is_empty).then_some(self)
     }
 
-    /// Bytes of the range that a CTA other than `cta` stores.
+    /// Returns how many bytes the record loads that another CTA stores; each lane's bytes count.
     #[inline]
-    pub(crate) fn others(&self, offset: usize, len: usize, cta: u32) -> u64 {
-        let by = self.by[offset..offset + len].iter();
-        by.filter(|&&by| by != NONE && by != cta).count() as u64
-    }
-
-    /// Loaded bytes of the record that a CTA other than its own stores.
-    #[inline]
-    pub(crate) fn loaded_from_others(&self, record: &Record) -> u64 {
+    pub(crate) fn loaded_from_other_ctas(&self, record: &Record) -> u64 {
         let times = match record.pattern() {
             Pattern::Contiguous | Pattern::Piece => 1,
             Pattern::Same => record.lanes() as u64,
         };
-        times * self.others(record.offset(), record.extent(), record.cta)
+        let start = record.offset();
+        let by = self.by[start..start + record.extent()].iter();
+        let cta = u64::from(record.cta);
+        times * by.filter(|&&by| by != NONE && by >> 32 != cta).count() as u64
+    }
+
+    #[inline]
+    pub(crate) fn is_of_another_thread(&self, byte: usize, cta: u32, thread: u32) -> bool {
+        ![NONE, writer(cta, thread)].contains(&self.by[byte])
     }
 
     pub(crate) fn clear(&mut self) {

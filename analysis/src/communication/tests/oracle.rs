@@ -106,11 +106,12 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 let groups_of_launch = groups.clone();
                 let mut volume = Volume::default();
                 let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
-                let mut ctas_of: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+                let mut threads_of: BTreeMap<u64, BTreeSet<(u32, u32)>> = BTreeMap::new();
                 for (op, group) in groups.iter().filter(|_| matching == Matching::Bytes) {
-                    for (_, address) in group.threads().filter(|_| op.writes()) {
+                    for (thread, address) in group.threads().filter(|_| op.writes()) {
                         for byte in address..address + u64::from(group.width_bytes) {
-                            ctas_of.entry(byte).or_default().insert(group.cta);
+                            let threads = threads_of.entry(byte).or_default();
+                            threads.insert((group.cta, thread));
                         }
                     }
                 }
@@ -129,9 +130,10 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             let allocation = allocation_at(&regions, start(address, byte));
                             let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
-                            let ctas = ctas_of.get(&byte).into_iter().flatten();
-                            let of_another = ctas.copied().any(|cta| cta != group.cta);
-                            if of_another {
+                            let threads = || threads_of.get(&byte).into_iter().flatten();
+                            let of_another_thread =
+                                threads().any(|&one| one != (group.cta, thread));
+                            if threads().any(|&(cta, _)| cta != group.cta) {
                                 let key = (kernel, group.site, allocation);
                                 *within.entry(key).or_default() += part;
                                 let sums = match op.writes() {
@@ -152,7 +154,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 continue;
                             }
                             let (source, ctas, begin) = match last.get(&byte) {
-                                None if of_another => {
+                                None if of_another_thread => {
                                     volume.unordered_loaded_bytes += part;
                                     array.unordered_loaded_bytes += part;
                                     continue;

@@ -1,0 +1,91 @@
+//! Communication within launches, in `run.json`.
+
+use crate::Analysis;
+use crate::metrics::Metrics;
+use crate::metrics::share;
+use serde::{Deserialize, Serialize};
+use superstep_trace::SiteTable;
+
+/// Loads of bytes that another CTA stores in the same launch, over a whole program; each access counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithinLaunchSummary {
+    /// Bytes of loads without atomics: what the CTAs of the same launch exchanged at most. In situ, a lower bound.
+    pub loaded_bytes: u64,
+    /// Bytes of atomics.
+    pub atomic_bytes: u64,
+    /// All bytes that the program loaded, atomics included.
+    pub of_loaded_bytes: u64,
+    /// The line with most of `loaded_bytes`; unknown in situ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top: Option<WithinLaunchLine>,
+}
+
+/// A line that loads from an array which other CTAs of the launch store to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithinLaunchLine {
+    pub kernel: String,
+    pub file: String,
+    pub line: u32,
+    pub array: String,
+    pub loaded_bytes: u64,
+}
+
+/// Share of the loaded bytes above which results mention communication within launches.
+const NOTABLE: f64 = 0.01;
+
+impl WithinLaunchSummary {
+    pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
+        let total = &analysis.communication.total;
+        let rows = Metrics::within_launch_of(analysis, sites).into_iter();
+        let top = rows
+            .filter(|row| row.loaded_bytes > 0)
+            .map(|row| WithinLaunchLine {
+                kernel: row.kernel,
+                file: row.file,
+                line: row.line,
+                array: row.array,
+                loaded_bytes: row.loaded_bytes,
+            });
+        Self {
+            loaded_bytes: total.within_launch_loaded_bytes,
+            atomic_bytes: total.within_launch_atomic_bytes,
+            of_loaded_bytes: total.loaded_bytes,
+            top: top.max_by_key(|line| line.loaded_bytes),
+        }
+    }
+
+    /// Returns `loaded_bytes / of_loaded_bytes`, from 0 to 1; 0 if nothing was loaded.
+    pub fn share(&self) -> f64 {
+        share(self.loaded_bytes, self.of_loaded_bytes)
+    }
+
+    /// Adds the loads of another process.
+    pub fn add(&mut self, other: &Self) {
+        self.loaded_bytes += other.loaded_bytes;
+        self.atomic_bytes += other.atomic_bytes;
+        self.of_loaded_bytes += other.of_loaded_bytes;
+        let lines = [&self.top, &other.top].into_iter().flatten();
+        self.top = lines.max_by_key(|line| line.loaded_bytes).cloned();
+    }
+
+    /// Describes the loads in a sentence, with bytes as `show` formats them; `None` if their share is small.
+    pub fn in_words(&self, in_situ: bool, show: impl Fn(u64) -> String) -> Option<String> {
+        if self.share() <= NOTABLE {
+            return None;
+        }
+        let bound = if in_situ { "at least" } else { "up to" };
+        let top = self.top.as_ref().map_or(String::new(), |top| {
+            let file = top.file.rsplit('/').next().unwrap_or(&top.file);
+            format!(
+                ", most of it in kernel {} from {} ({file}:{})",
+                top.kernel, top.array, top.line
+            )
+        });
+        Some(format!(
+            "CTAs of the same launch exchange {bound} {} ({:.1} % of the loaded bytes){top}; communication between launches \
+             does not include it",
+            show(self.loaded_bytes),
+            100.0 * self.share()
+        ))
+    }
+}
