@@ -1,7 +1,7 @@
-//! Accesses per second of the communication engine, regular and scattered.
+//! Throughput of the communication engine for regular and scattered accesses.
 //!
-//! `cargo bench --package superstep-analysis`. `superstep-bench analysis` gives the ratio to hash maps on one thread, and the
-//! figures from a capture.
+//! Run with `cargo bench --package superstep-analysis`. `superstep-bench analysis` reports the speedup over hash maps on one
+//! thread, and the figures for a capture.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;

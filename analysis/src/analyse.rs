@@ -24,9 +24,9 @@ pub struct Analysis {
     pub allocations: Vec<AllocationInfo>,
     /// Copies of unwritten memory to the host, by allocation.
     pub unwritten_copies: Vec<UnwrittenCopy>,
-    /// Reason why loads of unwritten memory are unknown; `None` where they are known.
+    /// Reason that loads of unwritten memory are unknown; `None` if they are known.
     pub initialisation_unknown: Option<String>,
-    /// Bounds, if the run was in situ. Then there are no strides, no widths of accesses and no details.
+    /// Bounds, if the run was in situ. There are then no strides, access widths or details.
     pub in_situ: Option<InSitu>,
 }
 
@@ -53,13 +53,13 @@ impl Analysis {
 /// Computes the counts and the communication of a capture, on all cores of the current rayon pool.
 ///
 /// Launches of all streams are analysed in the order of the host's calls. An incomplete capture ([`Capture::complete`]) is
-/// no error: the result covers the part that exists. Fails when a chunk is damaged or names an unknown site, or when only
-/// some launches have accesses.
+/// not an error: the result covers the part that exists. Fails when a chunk is damaged or names an unknown site, or when
+/// only some launches have accesses.
 pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
     analyse_within(capture, options, &MemoryLimit::none())
 }
 
-/// Does the work of [`analyse`] within a memory limit.
+/// Like [`analyse`], but within a memory limit.
 pub fn analyse_within(
     capture: &Capture,
     options: Options,
@@ -87,7 +87,7 @@ pub(crate) trait Accesses {
         record: &LaunchRecord<'_>,
     ) -> Result<Counts>;
 
-    /// Returns whether nothing has written the bytes that the host copies; `copy` numbers the copies to the host.
+    /// Returns whether the bytes that the host copies are unwritten; `copy` is the number of the copy to the host.
     fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool>;
 }
 
@@ -231,12 +231,12 @@ fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<A
         opaque: opaque::rows(capture),
         allocations: allocations_of(capture),
         unwritten_copies: Vec::new(),
-        initialisation_unknown: Some("only a trace has the accesses that read it".to_owned()),
+        initialisation_unknown: Some("only a trace records the accesses that read it".to_owned()),
         in_situ: Some(in_situ),
     })
 }
 
-/// Returns the reason why some of the program's writes are not in the capture or were not analysed.
+/// Returns the reason that some of the program's writes are missing from the capture or were not analysed.
 fn unseen_writes(
     capture: &Capture,
     options: Options,
@@ -254,13 +254,13 @@ fn unseen_writes(
     let why = if !options.details || options.matching != Matching::Bytes {
         "bytes were not analysed"
     } else if is_partial {
-        "only a part of the program was recorded"
+        "only part of the program was recorded"
     } else if !capture.complete {
         "the capture is incomplete"
     } else if capture.modules.iter().any(is_opaque) {
-        "inline PTX was let through untraced"
+        "inline PTX was not traced"
     } else if !gaps.is_empty() {
-        "the capture does not have all copies"
+        "the capture is missing some copies"
     } else {
         return None;
     };
@@ -279,7 +279,7 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
             _ if !place.is_empty() => place.clone(),
             _ => format!("allocation #{index} of {bytes} bytes"),
         };
-        // Allocations are numbered without gaps; any other number is damage.
+        // Allocations are numbered without gaps; any other number means damage.
         if let Some(info) = all.get_mut(index) {
             *info = AllocationInfo { name, place, bytes };
         }
@@ -288,7 +288,7 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
 }
 
 /// Returns whether the host may write such memory without a call: initial values of variables, and memory shared with the
-/// device or with another process. Its values that no kernel wrote came from the host.
+/// device or with another process. Values in it that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed

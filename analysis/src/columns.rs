@@ -17,16 +17,15 @@ pub(crate) const UNKNOWN_LOADED_BYTES: &str =
     "last written by an opaque launch, or possibly by one";
 pub(crate) const LOCAL_LOADED_BYTES: &str = "written earlier in the launch by the same thread";
 pub(crate) const WITHIN_LAUNCH_LOADED_BYTES: &str =
-    "of loads without atomics: bytes that another CTA stores in the same launch";
+    "loaded without atomics, and stored by another CTA in the same launch";
 pub(crate) const WITHIN_LAUNCH_ATOMIC_BYTES: &str =
-    "of atomics: bytes that another CTA stores in the same launch";
-pub(crate) const RECEIVED_BYTES: &str =
-    "each byte once for each receiving CTA, launch and source CTA";
-pub(crate) const STORED_BYTES: &str = "stored, atomics included";
+    "loaded by atomics, and stored by another CTA in the same launch";
+pub(crate) const RECEIVED_BYTES: &str = "each byte once per receiving CTA, launch and source CTA";
+pub(crate) const STORED_BYTES: &str = "stored, including atomics";
 pub(crate) const COMMUNICATION_SHARE: &str = "communicated_stored_bytes / stored_bytes";
 pub(crate) const SOURCE_STREAM: &str = "stream of the launch that wrote";
 pub(crate) const RECEIVER_STREAM: &str = "stream of the launch that read";
-pub(crate) const SUPERSTEP_OF_STREAM: &str = "its number within the stream";
+pub(crate) const SUPERSTEP_OF_STREAM: &str = "number of that launch within the stream";
 pub(crate) const DISTANCE: &str = "receiver − source − 1, in the order of the host's calls";
 pub(crate) const PLACE: &str = "file and line of the host's call";
 pub(crate) const SHARE_OF_TRANSFERRED: &str = "share of all transferred bytes";

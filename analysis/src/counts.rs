@@ -1,4 +1,4 @@
-//! Numbers of accesses by kind, for each launch, each kernel and the whole program.
+//! Access counts by kind, for each launch, each kernel and the whole program.
 
 use crate::columns;
 use crate::error::Result;
@@ -30,15 +30,15 @@ impl GroupSource for Vec<Vec<AccessGroup>> {
 table! {
     /// Accesses by class. An atomic operation is neither a load nor a store here.
     pub struct Counts: Copy, Eq, Serialize, Deserialize {
-        thread_loads: u64 ["accesses"] = "loads, one for each thread";
-        thread_stores: u64 ["accesses"] = "stores, one for each thread";
-        thread_atomics: u64 ["accesses"] = "atomics, one for each thread; neither loads nor stores";
-        loaded_bytes: u64 ["bytes"] = "bytes of the loads, each access with its whole width";
-        stored_bytes: u64 ["bytes"] = "bytes of the stores";
-        atomic_bytes: u64 ["bytes"] = "bytes of the atomics, once";
-        warp_loads: u64 ["access groups"] = "loads, one for each warp";
-        warp_stores: u64 ["access groups"] = "stores, one for each warp";
-        warp_atomics: u64 ["access groups"] = "atomics, one for each warp";
+        thread_loads: u64 ["accesses"] = "loads, counted per thread";
+        thread_stores: u64 ["accesses"] = "stores, counted per thread";
+        thread_atomics: u64 ["accesses"] = "atomics, counted per thread; neither loads nor stores";
+        loaded_bytes: u64 ["bytes"] = "bytes loaded, each access with its full width";
+        stored_bytes: u64 ["bytes"] = "bytes stored";
+        atomic_bytes: u64 ["bytes"] = "bytes accessed by atomics, counted once";
+        warp_loads: u64 ["access groups"] = "loads, counted per warp";
+        warp_stores: u64 ["access groups"] = "stores, counted per warp";
+        warp_atomics: u64 ["access groups"] = "atomics, counted per warp";
         widths: Widths;
     }
 }
@@ -88,7 +88,7 @@ pub struct LaunchCounts {
 }
 
 table! {
-    /// One kernel, in the order of first launch.
+    /// One kernel; rows are in order of first launch.
     pub struct KernelCounts = "counts-by-kernel": Eq {
         kernel: String = columns::KERNEL;
         kernel_symbol: String = columns::KERNEL_SYMBOL;
@@ -110,7 +110,7 @@ pub struct CountTables {
 }
 
 impl CountTables {
-    /// Sums `launches`; `sites` has the kernels' readable names.
+    /// Sums `launches`; `sites` provides the kernels' demangled names.
     pub fn new(launches: Vec<LaunchCounts>, sites: &SiteTable) -> Self {
         let mut tables = Self::default();
         for LaunchCounts { launch, counts } in &launches {

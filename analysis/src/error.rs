@@ -8,16 +8,14 @@ use superstep_trace::{LaunchId, StreamId, TraceError};
 pub enum AnalysisError {
     #[error(transparent)]
     Trace(#[from] TraceError),
-    #[error(
-        "failed to analyse the capture: {what} is {value}, the limit of the analysis is {limit}"
-    )]
+    #[error("failed to analyse the capture: {what} is {value}, but the limit is {limit}")]
     TooLarge {
         what: &'static str,
         value: u64,
         limit: u64,
     },
     #[error(
-        "failed to analyse the capture: launch {} of stream {} has sums, launch {} of stream {} has accesses; run the program again, with or without --in-situ",
+        "failed to analyse the capture: launch {} of stream {} has sums, but launch {} of stream {} has accesses; run the program again, with or without --in-situ",
         sums.1, sums.0, accesses.1, accesses.0
     )]
     Mixed {
@@ -29,7 +27,7 @@ pub enum AnalysisError {
     )]
     NeedsTrace { what: &'static str },
     #[error(
-        "failed to keep a part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
+        "failed to keep part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
         path.display()
     )]
     Spill {
@@ -37,7 +35,7 @@ pub enum AnalysisError {
         source: std::io::Error,
     },
     #[error(
-        "failed to read a part of the analysis: {what}; remove the folder for its parts and run the analysis again, with one version of Superstep on all machines"
+        "failed to read part of the analysis: {what}; remove the folder of its parts and run the analysis again, with the same version of Superstep on all machines"
     )]
     Part { what: &'static str },
     #[error(transparent)]

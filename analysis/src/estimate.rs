@@ -1,14 +1,14 @@
-//! Estimates the totals of a population from a sample, with their error.
+//! Estimates the totals of a population from a sample, with their errors.
 //!
-//! Every unit of a stratum is sampled with the same probability, independently of the others. For a given sample size, that
+//! Every unit in a stratum is sampled with the same probability, independently of the others. For a given sample size, that
 //! is simple random sampling without replacement. With *N* units of which *n* were sampled, and mean *m* and variance *s*²
 //! of the observed values:
 //!
 //! - estimated total: *N m*
 //! - its variance: *N*² (1 − *n*/*N*) *s*² / *n* (Cochran, *Sampling Techniques*, 3rd edition, 1977, theorem 2.2)
 //!
-//! Strata are independent: totals and variances add up. The 95 % interval uses Student's distribution with the degrees of
-//! freedom of Satterthwaite (Biometrics Bulletin 2, 1946).
+//! Strata are independent: totals and variances add up. The 95% interval uses Student's distribution with Satterthwaite's
+//! degrees of freedom (Biometrics Bulletin 2, 1946).
 
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,10 @@ pub struct Estimate {
     pub recorded: f64,
     /// Estimated total; `None` when no unit of some stratum was sampled.
     pub total: Option<f64>,
-    /// Standard error of the total; `None` when a stratum has only one observation of multiple units, from which no
-    /// variance follows.
+    /// Standard error of the total; `None` when a stratum has multiple units but only one observation, which gives no
+    /// variance.
     pub standard_error: Option<f64>,
-    /// Bounds of the 95 % interval, never below `recorded`.
+    /// Bounds of the 95% interval, never below `recorded`.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -78,7 +78,7 @@ pub fn estimate<'a>(strata: impl IntoIterator<Item = &'a Stratum>) -> Estimate {
     }
 }
 
-/// Returns the 97.5 % quantile of Student's distribution to three digits, for the degrees of freedom rounded down.
+/// Returns the 97.5% quantile of Student's distribution to three digits, for the degrees of freedom rounded down.
 fn student_quantile(freedom: f64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

@@ -1,4 +1,4 @@
-//! Tables of a run in situ. Sums that `docs/capture/in-situ.md` calls exact are used directly; the others get bounds.
+//! Tables from an in-situ run. Sums that `docs/capture/in-situ.md` calls exact are used directly; the others get bounds.
 
 use crate::communication::{
     Communication, Flow, LaunchVolume, MemoryLimit, Options, Transfer, Transfers, Volume, by_kernel,
@@ -8,7 +8,7 @@ use crate::error::{AnalysisError, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{Backend, Bounds, Capture, CtaBlocks, FirstRead, LaunchSums};
 
-/// Bounds of each column of a volume, which are equal where it is exact.
+/// Bounds for each column of a volume, equal if the column is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeBounds {
     pub least: Volume,
@@ -47,7 +47,7 @@ impl InSitu {
     }
 }
 
-/// Bounds and granularity of the results of a run in situ.
+/// Bounds and granularity of an in-situ run's results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InSitu {
     /// Bounds by launch, in the order of [`Communication::launches`].
@@ -55,12 +55,12 @@ pub struct InSitu {
     pub total: VolumeBounds,
     /// Pairs of source and receiving launch whose flow and transfers are not exact.
     inexact: BTreeSet<(u32, u32)>,
-    /// Granularity of transfer endpoints; a block is named by its first CTA.
+    /// Granularity of transfer endpoints; a block is identified by its first CTA.
     pub cta_blocks: CtaBlocks,
     pub(crate) has_transfers: bool,
 }
 
-/// Returns whether the launches of a capture have sums instead of accesses; fails if some have accesses.
+/// Returns whether the launches of a capture have sums instead of accesses; fails if there are both.
 pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     let mut with_sums = capture.launches().filter(|launch| launch.sums.is_some());
     let mut with_accesses = (capture.launches()).filter(|launch| !launch.chunks.is_empty());
@@ -73,7 +73,7 @@ pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     }
 }
 
-/// Fails with [`AnalysisError::NeedsTrace`] if a capture has no accesses, which `what` needs, but only sums.
+/// Fails with [`AnalysisError::NeedsTrace`] if `what` needs accesses but the capture has only sums.
 pub fn needs_accesses(capture: &Capture, what: &'static str) -> Result<()> {
     match capture.is_in_situ() {
         true => Err(AnalysisError::NeedsTrace { what }),
@@ -271,9 +271,10 @@ fn stored_within_the_launch(bounds: &mut VolumeBounds) {
     }
 }
 
-/// Widens bounds for bytes of one launch that a launch of `ctas` CTAs read and whose exact source is unknown.
+/// Widens bounds for bytes that a launch of `ctas` CTAs wrote, another launch read, and whose exact source is unknown.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
-    // A byte is received from each CTA that wrote it, and is a communicated store of each. One store has been counted.
+    // A byte is received from each CTA that wrote it, and counts as a communicated store of each. One store has been
+    // counted.
     let several = |counted: u64| {
         read.several_bytes
             .saturating_mul(ctas.saturating_sub(counted))
@@ -292,8 +293,8 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     *most = most.saturating_add(several(1));
 }
 
-/// Widens bounds for bytes without shadow memory: they may be of any class and received from each CTA of any launch, and
-/// their other writers are unknown.
+/// Widens bounds for bytes without shadow memory: they may be in any class and may have been received from each CTA of any
+/// launch, and their other writers are unknown.
 fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
     let all_loaded: u64 = (capture.launches().filter_map(|launch| launch.sums))
         .map(|sums| sums.unshadowed_loaded_bytes)

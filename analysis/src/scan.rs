@@ -1,4 +1,4 @@
-//! One pass over all accesses of a capture: counts of each site, digests, and checks that every access is possible.
+//! One pass over all accesses in a capture: counts per site, digests, and checks that every access is possible.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,22 +21,22 @@ pub struct LaunchScan<'a> {
     pub launch: &'a Launch,
     pub recorded: Recorded,
     pub end: Option<&'a LaunchEnd>,
-    /// Order-independent digest of its accesses.
+    /// Order-independent digest of the launch's accesses.
     pub digest: LaunchDigest,
-    /// Counts of the sites that were executed, ascending by site.
+    /// Counts for the sites that were executed, in ascending order of site.
     pub sites: Vec<(SiteId, SiteCount)>,
-    /// Sums, if the run was in situ; then `sites` is empty.
+    /// Sums, if the run was in situ; `sites` is then empty.
     pub sums: Option<&'a LaunchSums>,
 }
 
 impl LaunchScan<'_> {
-    /// Returns the number of accesses, each lane counted.
+    /// Returns the number of accesses, counted per lane.
     pub fn thread_accesses(&self) -> u64 {
         (self.sums).map_or(self.digest.thread_accesses, LaunchSums::thread_accesses)
     }
 }
 
-/// Indices of [`CaptureScan::violations`].
+/// Indices into [`CaptureScan::violations`].
 pub const OUTSIDE_GRID: usize = 0;
 pub const OUTSIDE_ALLOCATIONS: usize = 1;
 /// Sites or widths that are in no table.
@@ -67,7 +67,7 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Returns whether threads wait for each other by memory accesses, whose number varies between runs.
+    /// Returns whether threads wait for each other through memory accesses, whose number varies between runs.
     pub fn has_waits(&self) -> bool {
         self.sites.iter().any(|site| site.waits)
     }
@@ -85,7 +85,7 @@ struct Found {
     violations: [Violation; 4],
 }
 
-/// Reads every access of `capture`, on all cores.
+/// Reads every access in `capture`, on all cores.
 pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     let sites = capture.sites();
     let mut nothing = Found::default();
@@ -219,7 +219,7 @@ impl<'a> ChunkScan<'a> {
         }
     }
 
-    /// Returns the first address of `group` whose access is not wholly in a live allocation.
+    /// Returns the first address in `group` whose access is not entirely in a live allocation.
     fn outside(&mut self, group: &AccessGroup) -> Option<u64> {
         let addresses = group.active_addresses();
         let width = u64::from(group.width_bytes).max(1) - 1;

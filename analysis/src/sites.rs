@@ -1,4 +1,4 @@
-//! Values by site, dense, for the innermost loop.
+//! Dense values by site, for the innermost loop.
 
 use superstep_trace::{Op, SiteId, SiteTable, TraceError};
 
@@ -20,7 +20,7 @@ impl<T: Clone + Default> BySite<T> {
         module.get_mut(site.local() as usize)
     }
 
-    /// Returns the value of `site`; makes room for it if there is none.
+    /// Returns the value of `site`, inserting a default if there is none.
     #[cold]
     pub(crate) fn entry(&mut self, site: SiteId) -> &mut T {
         let (module, local) = (site.module() as usize, site.local() as usize);
@@ -42,7 +42,7 @@ impl<T: Clone + Default> BySite<T> {
     }
 }
 
-/// The operation of every site of a program.
+/// The operation of every site in a program.
 #[derive(Clone, Debug, Default)]
 pub struct SiteOps(BySite<Option<Op>>);
 

@@ -13,25 +13,25 @@ use superstep_trace::{Process, SiteTable};
 use xxhash_rust::xxh3::Xxh3;
 
 table! {
-    /// One launch, in the order of the host's calls.
+    /// One launch; rows are in the order of the host's calls.
     struct LaunchCountsRow = "counts-by-launch" {
         stream: u32 = columns::STREAM;
         superstep: u32 = columns::SUPERSTEP;
         kernel: String = columns::KERNEL;
         kernel_symbol: String = columns::KERNEL_SYMBOL;
-        grid_x: u32 ["CTAs"] = "grid in x";
-        grid_y: u32 ["CTAs"] = "grid in y";
-        grid_z: u32 ["CTAs"] = "grid in z";
-        block_x: u32 ["threads"] = "CTA in x";
-        block_y: u32 ["threads"] = "CTA in y";
-        block_z: u32 ["threads"] = "CTA in z";
+        grid_x: u32 ["CTAs"] = "grid size in x";
+        grid_y: u32 ["CTAs"] = "grid size in y";
+        grid_z: u32 ["CTAs"] = "grid size in z";
+        block_x: u32 ["threads"] = "CTA size in x";
+        block_y: u32 ["threads"] = "CTA size in y";
+        block_z: u32 ["threads"] = "CTA size in z";
         ctas: u64 ["CTAs"] = "number of CTAs";
         counts: Counts;
     }
 }
 
 table! {
-    /// One kernel, in the order of first launch.
+    /// One kernel; rows are in order of first launch.
     struct KernelVolumeRow = "communication-by-kernel" {
         kernel: String = columns::KERNEL;
         kernel_symbol: String = columns::KERNEL_SYMBOL;
@@ -42,7 +42,7 @@ table! {
 }
 
 table! {
-    /// One launch, in the order of the host's calls.
+    /// One launch; rows are in the order of the host's calls.
     struct LaunchVolumeRow = "communication-by-launch" {
         stream: u32 = columns::STREAM;
         superstep: u32 = columns::SUPERSTEP;
@@ -54,15 +54,15 @@ table! {
 }
 
 table! {
-    /// One pair of launches of which the second received bytes from the first.
+    /// One pair of launches in which the second received bytes from the first.
     struct FlowRow = "flows" {
         source_stream: u32 = columns::SOURCE_STREAM;
         source_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
         receiver_stream: u32 = columns::RECEIVER_STREAM;
         receiver_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
         distance: u32 ["launches"] = columns::DISTANCE;
-        bytes: u64 ["bytes"] = "each byte once for each pair of CTAs";
-        count: u64 ["reads"] = "each (address, width) once for each pair of CTAs";
+        bytes: u64 ["bytes"] = "each byte once per pair of CTAs";
+        count: u64 ["reads"] = "each (address, width) once per pair of CTAs";
     }
 }
 
@@ -144,13 +144,13 @@ pub fn with_metrics(
     Ok((tables, metrics))
 }
 
-/// Returns a hash of the tables' contents in 16 hexadecimal digits, independent of their order.
+/// Returns a hash of the tables' contents as 16 hexadecimal digits, independent of the order of the tables.
 pub fn digest(tables: &[Table]) -> String {
     let mut tables: Vec<&Table> = tables.iter().collect();
     tables.sort_by_key(|table| table.name());
     let mut hash = Xxh3::new();
     let mut cell = |text: Option<&str>| {
-        // An absent value differs from an empty text.
+        // An absent value differs from an empty string.
         let length = text.map_or(u64::MAX, |text| text.len() as u64);
         hash.update(&length.to_le_bytes());
         hash.update(text.unwrap_or_default().as_bytes());
@@ -179,13 +179,13 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
             let earlier = vec![process.earlier; table.rows()];
             let table = table.after(
                 "earlier",
-                "programs that had this number before and replaced themselves",
+                "number of earlier programs in the same process, which replaced themselves with exec",
                 &earlier,
             );
-            let table = table.after("pid", "number of the process", &pid);
+            let table = table.after("pid", "process ID", &pid);
             Some(table.after(
                 "rank",
-                "number that mpirun or the like gave it; empty without one",
+                "rank assigned by mpirun or a similar launcher; empty if none",
                 &rank,
             ))
         });
@@ -202,7 +202,7 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
     Ok(())
 }
 
-/// Writes tables as CSV and JSON into `folder`, which is created. Returns the files.
+/// Writes tables as CSV and JSON into `folder`, which is created. Returns the paths.
 pub fn write(folder: &Path, tables: &[Table]) -> Result<Vec<PathBuf>> {
     let formats = [Format::Csv, Format::Json];
     let files = tables

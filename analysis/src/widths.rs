@@ -9,20 +9,20 @@ use superstep_table::arrow_schema::Field;
 use superstep_table::{Columns, Table, table};
 
 table! {
-    /// One width of the accesses of one kernel; kernels in the order of first launch.
+    /// One access width of one kernel; kernels are in order of first launch.
     struct AccessWidthRow = "access-widths" {
         kernel: String = columns::KERNEL;
         kernel_symbol: String = columns::KERNEL_SYMBOL;
-        width_bytes: u32 ["bytes"] = "width of a thread's access; 0: none of 1, 2, 4, 8 and 16";
-        accesses: u64 ["accesses"] = "accesses of that width, one for each thread";
+        width_bytes: u32 ["bytes"] = "width of a thread's access; 0: other than 1, 2, 4, 8 and 16";
+        accesses: u64 ["accesses"] = "accesses of that width, counted per thread";
         share: f64 = "share of the kernel's accesses";
     }
 }
 
-/// Widths in bytes; 0 means any other.
+/// Widths in bytes; 0 means any other width.
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 0];
 
-/// Accesses of threads by width.
+/// Thread accesses by width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widths {
     accesses: [u64; WIDTHS.len()],
@@ -50,7 +50,7 @@ impl std::ops::AddAssign for Widths {
     }
 }
 
-/// Tables of counts have no columns for widths, which are rows of their own table.
+/// Count tables have no columns for widths, which are rows in a separate table.
 impl Columns for Widths {
     fn fields() -> Vec<Field> {
         Vec::new()

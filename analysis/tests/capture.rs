@@ -26,7 +26,7 @@ fn launch(stream: u32) -> Launch {
     }
 }
 
-/// 32 lanes, one word each, from `address` on.
+/// Returns a group of 32 lanes that access one word each, starting at `address`.
 fn warp(site: u16, cta: u32, address: u64) -> AccessGroup {
     testing::group(site, cta, testing::words(address))
 }
@@ -39,11 +39,11 @@ fn write(folder: &Path, finish: bool) -> Capture {
     };
     capture.allocate(SYMBOL, 128, symbol);
     capture.copy(CopyDirection::HostToDevice, ARRAY, 1, 128);
-    // CTA 0 reads the input, CTA 1 the symbol, and writes the second 128 bytes.
+    // CTA 0 reads the input; CTA 1 reads the symbol and writes the second 128 bytes.
     let launch_0 = capture.begin(launch(0));
     capture.chunk(&launch_0, &[warp(0, 0, ARRAY), warp(0, 1, SYMBOL)]);
     capture.chunk(&launch_0, &[warp(1, 1, ARRAY + 128)]);
-    // In the file, the launch of stream 1 precedes the second one of stream 0. CTA 1 reads the bytes as CTA 0 left them there.
+    // By number, the launch in stream 1 follows the second launch in stream 0. CTA 1 reads the bytes as CTA 0 left them.
     let other = capture.at(5).begin(launch(1));
     capture.chunk(&other, &[warp(0, 1, ARRAY + 128)]);
     // CTA 0 reads them and adds to them.
@@ -54,10 +54,10 @@ fn write(folder: &Path, finish: bool) -> Capture {
     );
     capture.at(6).free(first);
     capture.allocate(ARRAY, 4096, AllocationKind::Device);
-    // The same address after it was freed and allocated again: never written.
+    // The same address was freed and allocated again, and not written since.
     let launch_2 = capture.begin(launch(0));
     capture.chunk(&launch_2, &[warp(0, 1, ARRAY + 128)]);
-    // Nothing wrote these bytes; some bytes of the first allocation were written.
+    // Nothing wrote the bytes of the first two copies; the symbol has its initial value.
     let back = CopyDirection::DeviceToHost;
     capture.copy(back, 1, ARRAY + 256, 64);
     capture.copy(back, 1, ARRAY + 256, 128);
@@ -70,7 +70,7 @@ fn write(folder: &Path, finish: bool) -> Capture {
 }
 
 #[test]
-fn memory_that_is_allocated_again_is_not_initialised() {
+fn reallocated_memory_is_uninitialised() {
     let folder = tempfile::tempdir().unwrap();
     let capture = write(folder.path(), true);
     let found = analyse(&capture, Options::everything()).unwrap();
@@ -105,7 +105,7 @@ fn initialisation_is_unknown_if_writes_are_missing() {
     let untraced = Gap::UntracedKernel {
         kernel: Some("_Zother".to_owned()),
     };
-    let not_all = "the capture does not have all copies";
+    let not_all = "the capture is missing some copies";
     for (gaps, why) in [
         (vec![Gap::ArrayCopy], not_all),
         (vec![Gap::GraphMemoryNode], not_all),
@@ -212,7 +212,7 @@ fn writers_are_unknown_after_an_opaque_launch() {
 }
 
 #[test]
-fn events_are_ordered_by_number() {
+fn events_are_ordered_by_sequence_number() {
     let folder = tempfile::tempdir().unwrap();
     let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::everything()).unwrap();
@@ -264,7 +264,7 @@ fn an_incomplete_capture_is_analysed_as_far_as_it_goes() {
 }
 
 #[test]
-fn tables_add_up() {
+fn csv_and_json_tables_agree() {
     let folder = tempfile::tempdir().unwrap();
     let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::default()).unwrap();

@@ -13,7 +13,7 @@ use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Launch, Op, StreamId,
 };
 
-/// Runs the steps, and between them the work of a cluster: grouping rows by bucket and sorting them.
+/// Runs the steps and, between them, does the work of a cluster: grouping rows by bucket and sorting them.
 fn on_cluster(
     capture: &Arc<Capture>,
     accesses: u64,
@@ -21,7 +21,7 @@ fn on_cluster(
     limit: &MemoryLimit,
 ) -> Result<(Analysis, usize), AnalysisError> {
     let mut rows: Vec<Row> = Vec::new();
-    // Tasks end in any order.
+    // Tasks may finish in any order.
     for task in tasks(capture, accesses).into_iter().rev() {
         for row in Map::new(capture.clone(), &task, buckets) {
             rows.push(row?);
@@ -64,7 +64,7 @@ enum Step {
 const BASE: u64 = 0x10_0000;
 const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 
-/// Few addresses around page borders, so that accesses overlap.
+/// Generates groups at few addresses around page boundaries, so that accesses overlap.
 fn any_group() -> impl Strategy<Value = AccessGroup> {
     let width = prop_oneof![8 => prop::sample::select(vec![4u32, 4, 8, 1, 2, 16]), 1 => 3u32..40, 1 => 4000u32..9000];
     let place = (0u32..4, 0u32..2, 0u16..4, 0u64..40, 0u64..4);
@@ -191,11 +191,11 @@ fn a_row_contains_many_accesses() {
         let (found, rows) =
             on_cluster(&capture, accesses / 4, buckets, &MemoryLimit::none()).unwrap();
         assert_eq!(found, want);
-        // Each of the four tasks sends a packet for every 65536 records, and the rest of each bucket at its end.
+        // Each of the four tasks sends a packet for every 65536 records, and the rest of each bucket at the end.
         let most = 4 * (buckets as usize + 1) + accesses as usize / 65_536;
         assert!(
             rows <= most,
-            "{rows} rows of {buckets} buckets, at most {most}"
+            "{rows} rows for {buckets} buckets, expected at most {most}"
         );
     }
 }
@@ -224,7 +224,7 @@ fn unexpected_rows_are_errors() {
     wrong(&|rows| rows[0].bytes.truncate(100));
     wrong(&|rows| rows[0].kind = Kind::Wide);
     wrong(&|rows| {
-        // The accesses of the first launch again, after those of the second.
+        // Repeats the accesses of the first launch after those of the second.
         let first = rows[0].clone();
         rows.push(first);
     });

@@ -1,4 +1,4 @@
-//! Captures of sums: the worked examples of docs/metrics.md, and bounds.
+//! Tests for captures of sums: the worked examples in docs/metrics.md, and bounds.
 
 use std::path::Path;
 use superstep_analysis::communication::{Matching, Options, Transfer, Volume};
@@ -21,7 +21,7 @@ fn builder_with(folder: &Path, header: &Header) -> CaptureBuilder {
     CaptureBuilder::with_header(folder, header, &testing::module("f.cu", sites, &kernels))
 }
 
-/// Returns the tally of accesses by one lane for each word.
+/// Returns the tally of accesses with one lane per word.
 fn words(words: u64, warps: u64) -> Tally {
     Tally {
         threads: words,
@@ -30,7 +30,7 @@ fn words(words: u64, warps: u64) -> Tally {
     }
 }
 
-/// A launch of two CTAs with its sums.
+/// Records a launch of `ctas` CTAs with its sums.
 fn launch(
     capture: &mut CaptureBuilder,
     kernel: &str,
@@ -74,7 +74,7 @@ fn parts(capture: &mut CaptureBuilder, received: Vec<Received>, first_read: Vec<
     });
 }
 
-/// The continuation of the example in docs/metrics.md. The table of parts was full once, so that one pair has two parts.
+/// Writes the worked example in docs/metrics.md. The table of parts filled up once, so that one pair has two parts.
 fn worked_example(folder: &Path) -> Capture {
     let mut capture = builder(folder);
     launch(&mut capture, "_Z5writePi", 2, |sums| {
@@ -106,7 +106,7 @@ fn metrics(analysis: &Analysis, capture: &Capture) -> Metrics {
 }
 
 #[test]
-fn sums_give_the_worked_example() {
+fn sums_reproduce_the_worked_example() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(folder.path());
     assert!(capture.complete, "{:?}", capture.problems);
@@ -181,7 +181,7 @@ fn sums_give_the_worked_example() {
 }
 
 #[test]
-fn sums_have_all_tables_and_no_widths() {
+fn captures_of_sums_have_all_tables_without_widths() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(folder.path());
     let analysis = analyse(&capture, Options::everything()).unwrap();
@@ -197,7 +197,7 @@ fn sums_have_all_tables_and_no_widths() {
     let alone = analyse(&capture, Options::default()).unwrap();
     assert!(alone.communication.transfers.is_empty());
     let tables = tables::tables(&alone, capture.sites(), &Settings::default()).unwrap();
-    assert_eq!(tables.len(), 6, "metrics rest on transfers");
+    assert_eq!(tables.len(), 6, "metrics need transfers");
 }
 
 fn bounds(metrics: &Metrics) -> Vec<(u32, &str, u64, u64)> {
@@ -261,7 +261,7 @@ fn inexact_numbers_have_bounds() {
 
 /// Launch 1 loads 8 bytes without shadow memory, and launch 0 stored 4 such bytes.
 #[test]
-fn bytes_without_a_shadow_may_be_of_any_class() {
+fn bytes_without_shadow_memory_may_be_in_any_class() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = builder(folder.path());
     launch(&mut capture, "_Z5writePi", 3, |sums| {
@@ -294,7 +294,7 @@ fn bytes_without_a_shadow_may_be_of_any_class() {
     );
 }
 
-/// In a row of 10 CTAs, each receives 4 bytes from the next one; they form 3 blocks of 4.
+/// In a row of 10 CTAs, each receives 4 bytes from the next one; they form 3 blocks of up to 4.
 #[test]
 fn metrics_use_blocks_instead_of_ctas() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,7 +376,7 @@ fn metrics_use_blocks_instead_of_ctas() {
 }
 
 #[test]
-fn sums_and_accesses_do_not_mix() {
+fn mixing_sums_and_accesses_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = builder(folder.path());
     launch(&mut capture, "_Z5writePi", 2, |sums| {
@@ -394,7 +394,7 @@ fn sums_and_accesses_do_not_mix() {
 }
 
 #[test]
-fn equal_addresses_need_a_trace() {
+fn matching_by_address_needs_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(folder.path());
     let options = Options {

@@ -7,10 +7,10 @@ use superstep_analysis::{Analysis, AnalysisError, analyse_within};
 use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::{Cancellation, Capture, TraceError};
 
-/// One large launch: after its chunks are read, the engine works on it for long without reading.
+/// One large launch: after its chunks are read, the engine works on it for a long time without reading.
 const WORDS: u64 = 1 << 21;
 
-/// Analyses a large capture, interrupts it when `share` of it is read, and returns how long it continued.
+/// Analyses a large capture, interrupts the analysis once `share` of the capture is read, and returns how long it continued.
 fn interrupted_at(
     share: f64,
     stop: &'static AtomicBool,

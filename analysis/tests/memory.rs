@@ -8,7 +8,7 @@ use superstep_analysis::{analyse_within, tables};
 use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::Capture;
 
-/// Counts bytes.
+/// Allocator that counts the live bytes.
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -19,17 +19,17 @@ fn taken(bytes: usize) {
     PEAK.fetch_max(live, Ordering::Relaxed);
 }
 
-// SAFETY: all calls are forwarded to the system's allocator with the same arguments.
+// SAFETY: all calls are forwarded to the system allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());
-        // SAFETY: the caller keeps the rules of `alloc`, which are the same there.
+        // SAFETY: the caller upholds the contract of `alloc`, which is the same for `System`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `pointer` is from `System` and has this layout, or the caller breaks the rules of `dealloc`.
+        // SAFETY: by the contract of `dealloc`, `pointer` came from `alloc`, hence from `System`, with this layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -39,7 +39,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// Half of the accesses are in one page, where each of 2048 CTAs receives from hundreds of others.
 #[test]
-fn one_page_with_half_of_all_accesses_keeps_the_limit() {
+fn one_page_with_half_of_all_accesses_stays_within_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     synthetic::write(folder.path(), 2, 1 << 19, |_| Pattern::OnePage).unwrap();
     let capture = Capture::open(folder.path()).unwrap();
@@ -57,11 +57,11 @@ fn one_page_with_half_of_all_accesses_keeps_the_limit() {
     PEAK.store(0, Ordering::Relaxed);
     let within = digest(&limit);
     let peak = PEAK.load(Ordering::Relaxed) as u64;
-    // Without the limit of a shard, each would take 32 bytes, multiple times.
+    // Without the per-shard limit, each transfer would take 32 bytes, multiple times.
     assert!(32 * within.0 > limit.bytes / 4, "{} transfers", within.0);
     assert!(
         peak < limit.bytes,
-        "{peak} bytes at a limit of {}",
+        "{peak} bytes with a limit of {}",
         limit.bytes
     );
     assert_eq!(within, digest(&MemoryLimit::none()));

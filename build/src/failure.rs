@@ -1,11 +1,11 @@
-//! Failures of a program, and chains of errors on one line.
+//! Program failures, and error chains as one line.
 
 use std::io;
 use std::path::PathBuf;
 
 pub use superstep_trace::{Failure, FailureKind};
 
-/// Returns a failure of a kind from the function: `bail!(Usage, "failed to …", …)`.
+/// Returns from the function with a failure of the given kind: `bail!(Usage, "failed to …", …)`.
 #[macro_export]
 macro_rules! bail {
     ($kind:ident, $($message:tt)*) => {

@@ -1,11 +1,11 @@
-//! Finds Superstep's own pieces: built binaries next to the running executable, device sources in the repository.
+//! Finds Superstep's own files: built binaries next to the running executable, device sources in the repository.
 
 use std::path::{Path, PathBuf};
 
 use crate::compile::{BuildError, Result};
 use superstep_toolchain::variable;
 
-/// Superstep's own pieces. Each is checked on first use, so that commands that only read captures work anywhere.
+/// Superstep's own files. Each is checked on first use, so that commands that only read captures work anywhere.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// Folder of the running executable; the built binaries and libraries are next to it.
@@ -14,8 +14,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Finds the folder of the executable and the repository, which is [`variable::ROOT`], else above the executable, else above the
-    /// working folder.
+    /// Finds the executable's folder and the repository: [`variable::ROOT`] if set, else a folder above the executable, else
+    /// one above the working folder.
     pub fn find() -> Self {
         let executable = std::env::current_exe()
             .and_then(|path| path.canonicalize())
@@ -52,7 +52,7 @@ impl Installation {
         ))
     }
 
-    /// The folder of a suite: `suites/<name>`, or `name` itself when it is a folder with a `suite.yaml`.
+    /// Returns the folder of a suite: `suites/<name>`, or `name` itself if it is a folder with a `suite.yaml`.
     pub fn suite(&self, name: &str) -> PathBuf {
         let direct = Path::new(name);
         if direct.join("suite.yaml").is_file() || name.contains('/') {

@@ -1,6 +1,6 @@
-//! Handles Ctrl-C. The first one requests an orderly end: the running program is stopped, and results so far are written. If that takes
-//! longer than [`GRACE`], or on a second one, the process exits at once, which is safe because files that others read are replaced
-//! atomically.
+//! Handles Ctrl-C. The first one requests an orderly shutdown: the running program is stopped, and results so far are
+//! written. If that takes longer than [`GRACE`], or on a second one, the process exits at once, which is safe because files
+//! that others read are replaced atomically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::exit_code;
 
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// Maximum delay between the end of a command that Ctrl-C stopped and the call of the handler here.
+/// Maximum delay between the end of a command stopped by Ctrl-C and the call of this process's handler.
 const HANDLER_LATENCY: Duration = Duration::from_millis(300);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -33,8 +33,8 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// Like [`requested`], for use after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the
-/// handler of this process has run.
+/// Like [`requested`], for use after a command has failed: Ctrl-C goes to all processes in the terminal, and a command may
+/// end before the handler of this process has run.
 pub fn requested_meanwhile() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {
@@ -43,7 +43,7 @@ pub fn requested_meanwhile() -> bool {
     requested()
 }
 
-/// Returns a cancellation that stops the reading of a capture on Ctrl-C.
+/// Returns a cancellation that stops reading a capture on Ctrl-C.
 pub fn cancellation() -> Cancellation {
     Cancellation::by(&REQUESTED)
 }

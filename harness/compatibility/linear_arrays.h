@@ -1,5 +1,5 @@
-/* CUDA arrays as linear memory, for programs with textures: row by row, plane by plane. The layout of the CUDA runtime's arrays is
-   undocumented, and only texture hardware reads them, which cannot be traced. */
+/* CUDA arrays as linear memory, for programs with textures: row by row, plane by plane. The CUDA runtime's array layout is undocumented,
+ * and only texture hardware, which cannot be traced, reads such arrays. */
 #ifndef SUPERSTEP_LINEAR_ARRAYS_H
 #define SUPERSTEP_LINEAR_ARRAYS_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the bytes of an element with these channels. */
+/* Returns the size in bytes of an element with these channels. */
 static inline size_t superstep_element_bytes(const cudaChannelFormatDesc &format) {
     return (size_t)(format.x + format.y + format.z + format.w) / 8;
 }
@@ -16,14 +16,14 @@ static inline size_t superstep_element_bytes(const cudaChannelFormatDesc &format
 /* The object behind a program's `cudaArray`. */
 struct superstep_array {
     static constexpr uint64_t mark = 0x7961727261737374;
-    /* Alignment of rows in bytes; the same on every device, so that addresses are equal. */
+    /* Row alignment in bytes, the same on every device so that accesses have the same offsets. */
     static constexpr size_t row_alignment_bytes = 512;
 
     uint64_t own_mark = mark;
     char *data = nullptr;
     size_t row_bytes = 0;
     size_t element_bytes = 0;
-    cudaExtent extent{};   /* elements; 0 for missing dimensions */
+    cudaExtent extent{};   /* in elements; 0 for missing dimensions */
     cudaChannelFormatDesc format{};
     unsigned int flags = 0;
 
@@ -31,7 +31,7 @@ struct superstep_array {
     size_t planes() const { return extent.depth > 0 ? extent.depth : 1; }
     size_t width_bytes() const { return extent.width * element_bytes; }
     char *at(size_t x_bytes, size_t y, size_t z) const { return data + (z * rows() + y) * row_bytes + x_bytes; }
-    /* Returns the array of a handle; null if it is not one of these. */
+    /* Returns the array behind a handle, or null if it was not created here. */
     static superstep_array *of(cudaArray_const_t handle) {
         superstep_array *array = reinterpret_cast<superstep_array *>(const_cast<cudaArray *>(handle));
         return array != nullptr && array->own_mark == mark ? array : nullptr;
@@ -84,7 +84,7 @@ static inline cudaError_t superstep_get_channel_desc(cudaChannelFormatDesc *form
     return superstep_array_get_info(format, nullptr, nullptr, const_cast<cudaArray_t>(handle));
 }
 
-/* Returns whether a box of bytes is inside an array. */
+/* Returns whether a rectangle of bytes fits in an array. */
 static inline bool superstep_fits(const superstep_array *array, size_t x_bytes, size_t y, size_t width_bytes, size_t height) {
     return array != nullptr && x_bytes <= array->width_bytes() && width_bytes <= array->width_bytes() - x_bytes && y <= array->rows() &&
            height <= array->rows() - y;
@@ -116,7 +116,7 @@ static inline cudaError_t superstep_copy_2d_from_array_async(void *to, size_t pi
     return superstep_copy_2d_from_array(to, pitch, from, x_bytes, y, width_bytes, height, kind, stream, true);
 }
 
-/* Splits consecutive bytes over an array's rows from a position on: the rest of a row, whole rows, the beginning of one. */
+/* Splits consecutive bytes into rows of an array, starting at a position: the rest of a row, whole rows, and part of the last. */
 template <class Copy> static inline cudaError_t superstep_in_rows(const superstep_array *array, size_t x_bytes, size_t y, size_t bytes, Copy copy) {
     for (size_t done = 0; done < bytes;) {
         if (array == nullptr || x_bytes >= array->width_bytes() || y >= array->rows()) return cudaErrorInvalidValue;
@@ -163,7 +163,7 @@ static inline cudaError_t superstep_copy_2d_between_arrays(cudaArray_t to, size_
     return superstep_copy_2d_to_array(to, to_x, to_y, source->at(from_x, from_y, 0), source->row_bytes, width_bytes, height, kind);
 }
 
-/* Converts one side of a three-dimensional copy: an array is replaced by its memory, and its offset then counts bytes. */
+/* Converts one side of a three-dimensional copy: replaces an array by its memory, and its offset by one in bytes. */
 static inline void superstep_open_side(cudaArray_t &handle, cudaPitchedPtr &pointer, cudaPos &position, size_t &element_bytes) {
     const superstep_array *array = superstep_array::of(handle);
     if (array == nullptr) return;

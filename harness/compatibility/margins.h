@@ -1,4 +1,4 @@
-/* Space around each allocation, for programs that read slightly before or past the end of their arrays and ignore the value. A GPU
+/* Space around each allocation, for programs that read slightly before the start or past the end of their arrays and ignore the value. A GPU
    tolerates that if other memory is mapped there; Superstep reports an access outside all allocations as an error. With
    -DSUPERSTEP_MARGIN_BYTES=n, where n is a multiple of 256, `cudaMalloc` adds n bytes on either side. */
 #ifndef SUPERSTEP_MARGINS_H
@@ -8,9 +8,9 @@
 #include <cuda_runtime.h>
 #include <set>
 
-static_assert(SUPERSTEP_MARGIN_BYTES % 256 == 0, "a margin keeps the alignment of allocations: give a multiple of 256");
+static_assert(SUPERSTEP_MARGIN_BYTES % 256 == 0, "SUPERSTEP_MARGIN_BYTES must be a multiple of 256, which keeps allocations aligned");
 
-/* The addresses returned to the program, in all its translation units. */
+/* Addresses returned to the program, shared by all its translation units. */
 inline std::set<void *> &superstep_with_margins() {
     static std::set<void *> addresses;
     return addresses;

@@ -1,5 +1,5 @@
-/* nvcc's own atomic functions (since CUDA 12.8), implemented with Clang's. Order and scope are constants at every call, so that each
-   call becomes one instruction. */
+/* nvcc's built-in atomic functions (since CUDA 12.8), implemented with Clang's. They are always inlined, so that order and scope are
+ * constants and each call becomes one instruction. */
 #ifndef SUPERSTEP_NV_ATOMICS_H
 #define SUPERSTEP_NV_ATOMICS_H
 

@@ -3,8 +3,8 @@
 #ifndef SUPERSTEP_OLD_CUDA_H
 #define SUPERSTEP_OLD_CUDA_H
 
-/* nvcc's own headers include these. Clang's `new` has the operators of device code. Without math.h, `exp` of a float is a double on the
-   host. */
+/* nvcc's own headers include these. Clang's `new` declares the device operators. Without math.h, `exp` of a float returns a double in host
+ * code. */
 #include <math.h>
 #include <new>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "nv_atomics.h"
 #include "symbols.h"
 
-/* `min` and `max` for host code, in the global namespace, also for mixed types. Clang only declares them for the device. */
+/* `min` and `max` for host code, in the global namespace, including mixed types. Clang declares them only for the device. */
 #define SUPERSTEP_HOST_MIN_MAX(RESULT, A, B) \
     static inline __attribute__((host, unused)) RESULT min(const A a, const B b) { return (RESULT)a < (RESULT)b ? (RESULT)a : (RESULT)b; } \
     static inline __attribute__((host, unused)) RESULT max(const A a, const B b) { return (RESULT)a > (RESULT)b ? (RESULT)a : (RESULT)b; }
@@ -47,7 +47,7 @@ SUPERSTEP_HOST_FLOAT(y1)
 static inline __attribute__((host, unused)) float jn(int n, float x) { return jnf(n, x); }
 static inline __attribute__((host, unused)) float yn(int n, float x) { return ynf(n, x); }
 
-/* Driver functions that programs of the runtime API sometimes call, without libcuda. */
+/* Driver functions that runtime API programs sometimes call, implemented without libcuda. */
 #include <cuda.h>
 static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
     return cudaMemGetInfo(available, total) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
@@ -59,16 +59,16 @@ static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
 static inline __device__ double nan(const char *tag) { return __nv_nan((const signed char *)tag); }
 static inline __device__ float nanf(const char *tag) { return __nv_nanf((const signed char *)tag); }
 
-/* Clang only warns that it ignores the keyword, and host and device get separate variables. */
+/* Clang ignores this keyword with just a warning, and gives host and device separate variables. */
 #undef __managed__
-#define __managed__ _Pragma("GCC error \"Clang has no managed variables for CUDA; use cudaMallocManaged\"")
+#define __managed__ _Pragma("GCC error \"Clang does not support managed variables in CUDA; use cudaMallocManaged\"")
 
-/* Makes cooperative groups define clusters, for which Clang has all intrinsics. */
+/* Makes the cooperative groups headers define clusters; Clang has all the intrinsics they use. */
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
 
-/* Annotations for the instrumenter, for two attributes that are missing in Clang's IR. Clang also places `const` variables in constant
-   memory, nvcc only those with `__constant__` (instrument/src/semantics/constants.rs). Clang parses the dimensions of clusters but drops
-   them (instrument/src/prepare.rs). */
+/* Annotations for the instrumenter, for two attributes that Clang's IR lacks. Clang also places `const` variables in constant memory; nvcc
+ * places only `__constant__` variables there (instrument/src/semantics/constants.rs). Clang parses cluster dimensions but drops them
+ * (instrument/src/prepare.rs). */
 #ifdef __CUDA_ARCH__
 #undef __constant__
 #define __constant__ __attribute__((constant, annotate("superstep-constant")))

@@ -1,5 +1,5 @@
-/* Surface objects as descriptions of plain memory, like texture objects, with which they share the table: every element that a kernel
-   reads or writes is an access to global memory. Included after texture_objects.h. */
+/* Surface objects as descriptions of plain memory, in the same table as texture objects, so that every element that a kernel reads or
+ * writes is a global memory access. Included after texture_objects.h. */
 #ifndef SUPERSTEP_SURFACE_OBJECTS_H
 #define SUPERSTEP_SURFACE_OBJECTS_H
 
@@ -15,7 +15,7 @@ static inline cudaError_t superstep_create_surface_object(cudaSurfaceObject_t *p
     return superstep_place_object(object, *resource, cudaTextureDesc{}, place);
 }
 
-/* Returns the address of an element of `bytes` bytes; null if it must not be accessed. x counts bytes. */
+/* Returns the address of an element of `bytes` bytes, or null if it must not be accessed. `x` is in bytes. */
 static __device__ inline char *superstep_surface_element(cudaSurfaceObject_t handle, int x, int y, int z, int bytes, cudaSurfaceBoundaryMode mode) {
     const superstep_texture_object &object = superstep_texture_objects[handle - 1];
     const superstep_texture_view &view = object.view;

@@ -4,10 +4,10 @@
 
 #include <cuda_runtime.h>
 
-/* In Superstep's runtime: returns the host's variable for the device variable with this name, or null. */
+/* Defined in Superstep's runtime. Returns the host shadow of the device variable with this name, or null. */
 extern "C" const void *__superstep_symbol_named(const char *name);
 
-/* Returns the symbol itself if it is a variable; if it is a name, the variable with that name. */
+/* Returns the symbol itself if it is a variable, or the variable with that name if it is a string. */
 static inline const void *superstep_symbol(const char *symbol) {
     size_t bytes = 0;
     if (cudaGetSymbolSize(&bytes, (const void *)symbol) == cudaSuccess) return symbol;

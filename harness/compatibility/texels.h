@@ -1,16 +1,16 @@
 /* Texture reads: texel types and addressing modes as in the CUDA C++ Programming Guide, appendix "Texture fetching", with plain loads
-   from global memory. Textures and arrays are linear memory here, so that reads are ordinary accesses. */
+   from global memory. Textures and arrays are linear memory here, so reads are ordinary accesses. */
 #ifndef SUPERSTEP_TEXELS_H
 #define SUPERSTEP_TEXELS_H
 
 #include "texture_filter.h"
 
-/* The memory that a texture is bound to. This is in constant memory. */
+/* Description of the memory that a texture is bound to, kept in constant memory. */
 struct superstep_texture_view {
     const void *data;                      /* first texel; null if nothing is bound */
-    unsigned long long row_bytes;          /* from row to row */
-    unsigned long long slice_bytes;        /* from plane to plane, or from layer to layer */
-    unsigned int width, height, depth;     /* texels; layers count as depth */
+    unsigned long long row_bytes;          /* distance between rows */
+    unsigned long long slice_bytes;        /* distance between planes or layers */
+    unsigned int width, height, depth;     /* in texels; layers count as depth */
     cudaTextureAddressMode address_mode[3];
     cudaTextureFilterMode filter_mode;
     bool is_normalized;
@@ -44,7 +44,7 @@ SUPERSTEP_TEXELS(float, float)
 #undef SUPERSTEP_TEXELS
 #undef SUPERSTEP_TEXEL
 
-/* Unsigned numbers of the size of a texel. */
+/* Unsigned integers of a texel's size. */
 template <int bytes> struct superstep_bits;
 template <> struct superstep_bits<1> { using type = unsigned char; };
 template <> struct superstep_bits<2> { using type = unsigned short; };
@@ -52,7 +52,7 @@ template <> struct superstep_bits<4> { using type = unsigned int; };
 template <> struct superstep_bits<8> { using type = unsigned long long; };
 template <> struct superstep_bits<16> { using type = unsigned __int128; };
 
-/* Bits of a component, and conversions of texels component by component. */
+/* The bits of a component, and conversion of texels component by component. */
 template <class T> __device__ inline unsigned int superstep_component_bits(const T &texel, int i) {
     using Bits = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
     return reinterpret_cast<const Bits *>(&texel)[i];
@@ -70,7 +70,7 @@ template <class R, class T> __device__ inline R superstep_converted(const T &tex
     else return superstep_by_component<R>([&](int i) { return superstep_number(superstep_component_bits(texel, i), components); });
 }
 
-/* Maps an index to 0 … count - 1 according to the addressing mode; returns false for a texel of zeroes. */
+/* Maps an index to 0 … count - 1 according to the addressing mode; returns false if the texel reads as zero. */
 __device__ inline bool superstep_address(int &index, int count, cudaTextureAddressMode mode, bool is_normalized) {
     if (count <= 0) return false;
     if (index >= 0 && index < count) return true;
@@ -88,7 +88,7 @@ __device__ inline bool superstep_address(int &index, int count, cudaTextureAddre
     return true;
 }
 
-/* Loads a whole texel, as texture hardware does: as one number, so that the compiler cannot omit unused components. */
+/* Loads a whole texel as one integer, like texture hardware, so that the compiler cannot omit unused components. */
 template <class T> __device__ inline T superstep_load(const void *place) {
     using Part = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
     const auto bits = *static_cast<const typename superstep_bits<sizeof(T)>::type *>(place);
@@ -101,7 +101,7 @@ template <class T> __device__ inline T superstep_load(const void *place) {
     return texel;
 }
 
-/* Returns the address of the texel with an index in each dimension; null for a texel of zeroes. */
+/* Returns the address of the texel at these indices, or null if the texel reads as zero. */
 template <int dimensions>
 __device__ inline const char *superstep_texel_at(const superstep_texture_view &view, unsigned int texel_bytes, int x, int y, int z, int layer) {
     bool is_inside = superstep_address(x, (int)view.width, view.address_mode[0], view.is_normalized);
@@ -114,7 +114,7 @@ __device__ inline const char *superstep_texel_at(const superstep_texture_view &v
     return static_cast<const char *>(view.data) + offset;
 }
 
-/* Finds the texels of a read at a coordinate. */
+/* Positions of the texels for a read at these coordinates. */
 template <int dimensions> struct superstep_places {
     superstep_place x, y, z;
     int layer;
@@ -130,7 +130,7 @@ template <int dimensions> struct superstep_places {
     }
 };
 
-/* Reads texels of type T, which `load` loads from memory, and converts or filters them. */
+/* Reads texels of type T through `load`, and converts or filters them. */
 template <class R, class T, int dimensions, class Load>
 __device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, const superstep_places<dimensions> &at,
                                       unsigned int texel_bytes, Load load) {
@@ -150,7 +150,8 @@ __device__ inline R superstep_read_by(const superstep_texture_view &view, supers
                 texels[plane][2] = dimensions == 1 ? texels[plane][0] : texel(0, 1, plane);
                 texels[plane][3] = dimensions == 1 ? texels[plane][1] : texel(1, 1, plane);
             }
-            /* The only row of a line has y = 0, so half of the filter's texels are below it, at most in the border. Layers have none. */
+            /* A 1D texture is filtered at y = 0, between row -1 and its only row. In border mode, row -1 is zero; layered textures have no
+             * row -1. */
             if (dimensions == 1 && !at.is_layered && view.address_mode[1] == cudaAddressModeBorder) texels[0][0] = texels[0][1] = T{};
             return superstep_by_component<R>([&](int i) {
                 superstep_sum sums[2]{};
@@ -173,7 +174,7 @@ __device__ inline R superstep_read(const superstep_texture_view &view, superstep
     return superstep_read_by<R, T>(view, components, at, sizeof(T), superstep_load<T>);
 }
 
-/* Reads linear memory at an index: no addressing mode, no filter, zeroes outside. */
+/* Reads linear memory at an index, without addressing modes or filters; returns zeroes outside. */
 template <class R, class T, class Load>
 __device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, int index, unsigned int texel_bytes, Load load) {
     T texel{};

@@ -6,15 +6,15 @@
 
 #include <cuda_runtime.h>
 
-/* Not inlined, since kernels read textures at many places, each with a path for every format. Internal, so that the compiler infers that
-   calls write no memory and keeps earlier loads of the kernel. */
+/* Not inlined, since kernels read textures in many places, and each read needs code for every format. Internal linkage lets the compiler
+ * infer that calls write no memory and reuse the kernel's earlier loads. */
 #define SUPERSTEP_OUT_OF_LINE static __device__ __noinline__ __attribute__((unused))
 
-/* Position of a coordinate: in a texel without a filter, otherwise between two, of which the upper has a weight of `weight` / 256. */
+/* Position of a coordinate: within one texel if there is no filter, otherwise between two; the upper one's weight is `weight` / 256. */
 struct superstep_place {
     int lower, weight;
 };
-/* Number of fractional bits of normalized coordinates, which is higher if a texture is large in any dimension. */
+/* Returns the number of fractional bits in normalized coordinates, which is higher if any dimension of the texture is large. */
 __device__ inline int superstep_fraction_bits(unsigned int width, unsigned int height, unsigned int depth, bool is_layered) {
     const unsigned int longest = max(width, height);
     return 21 + (longest > 8192 || (!is_layered && depth > 2050)) + (longest > (is_layered ? 16384 : 65536));
@@ -26,7 +26,7 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
     double texels = 0; /* also for subnormal numbers and NaNs */
     if (magnitude >= 0x00800000 && magnitude <= 0x7f800000) texels = fmin(fmax((double)coordinate, -far), far);
     if (is_normalized) {
-        /* Twice the length of a texture is a period, mirrored or not. */
+        /* Wrapped and mirrored textures both repeat after twice their length. */
         const double steps = 1 << fraction_bits;
         texels = floor(texels * steps) / steps;
         if (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror) texels -= 2 * floor(texels / 2);
@@ -35,27 +35,27 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
     if (!is_linear) return {(int)floor(texels), 0};
     const long long between = (long long)floor(texels * 256 + 0.5) - 128;
     const int lower = (int)(between >> 8);
-    /* Coordinates outside map to the nearest texel: always with this mode, and if textures cannot repeat. */
+    /* Coordinates outside map to the nearest texel in this mode, and in repeating modes if they are not normalized. */
     const bool is_clamped = mode == cudaAddressModeClamp || (!is_normalized && mode != cudaAddressModeBorder);
     return {lower, is_clamped && (lower < 0 || lower + 1 >= (int)extent) ? 0 : (int)(between & 255)};
 }
 
-/* Weights of four texels of a plane, in 256ths: those at x and x + 1 in rows y and y + 1. Rounded so that columns add up. */
+/* Returns the weights of a plane's four texels, in 256ths: those at x and x + 1 in rows y and y + 1, rounded so that columns add up. */
 __device__ inline int4 superstep_weigh(int plane, int x, int y) {
     const int upper = (plane * x + 128) >> 8, lower = plane - upper;
     const int first = (lower * (256 - y) + 128) >> 8, last = (upper * y + 128) >> 8;
     return {first, upper - last, lower - first, last};
 }
 
-/* Formats of components that reads convert to floats. */
+/* Component formats that reads convert to floats. */
 enum superstep_components { SUPERSTEP_FLOATS, SUPERSTEP_HALVES, SUPERSTEP_CHARS, SUPERSTEP_UNSIGNED_CHARS, SUPERSTEP_SHORTS, SUPERSTEP_UNSIGNED_SHORTS };
 
-/* Integers become numbers from 0 to 1, or from -1 to 1 if they are signed. */
+/* Converts an integer to a number from 0 to 1, or from -1 to 1 if it is signed. */
 __device__ inline float superstep_ratio(int number, int largest) {
     const float ratio = __fdiv_rn((float)number, (float)largest);
     return ratio < -1 ? -1 : ratio;
 }
-/* 16-bit floats convert to floats exactly. */
+/* Converts a 16-bit float to a float, which is exact. */
 __device__ inline unsigned int superstep_half_as_float(unsigned int half) {
     const unsigned int sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
     if (exponent == 0) return sign | __float_as_uint((float)fraction / (1 << 24));
@@ -73,23 +73,24 @@ SUPERSTEP_OUT_OF_LINE float superstep_number(unsigned int bits, superstep_compon
     }
 }
 
-/* Significant bits of a filtered float; 0 for integers. */
+/* Returns the number of significant bits in a filtered float, or 0 for integers. */
 __device__ inline int superstep_significant_bits(superstep_components components) {
     return components == SUPERSTEP_FLOATS ? 24 : components == SUPERSTEP_HALVES ? 11 : 0;
 }
 
-/* The weighted sum of a plane's components: of integers, or of floats in units of 2^(exponent - 138 - significant bits). */
+/* The weighted sum of a plane's components; for floats, in units of 2^(exponent - 138 - significant bits). */
 struct superstep_sum {
     long long sum;
-    int exponent;          /* the largest, as floats hold it */
-    unsigned int specials; /* of all texels that the filter reaches, even with a small weight */
+    int exponent;          /* the largest, biased as in a float */
+    unsigned int specials; /* in all texels that the filter reaches, however small their weight */
 };
 enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_MINUS_INFINITY = 4, SUPERSTEP_NO_SIGN = 8 };
 
-/* The exponent of the smallest normal half, as floats hold it. Subnormal halves are filtered with fewer bits; subnormal floats are 0. */
+/* The exponent of the smallest normal half, biased as in a float. Subnormal halves are filtered with fewer bits; subnormal floats are 0. */
 #define SUPERSTEP_HALF_EXPONENT 113
 
-/* Adds the components with these bits. Floats are aligned to the largest and keep four extra bits. `reached` has a bit for each texel
+/* Adds the components with these bits. Floats are aligned to the largest exponent and keep four extra bits. `reached` has a bit for each
+ * texel
    that the filter reaches. */
 SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, unsigned int reached, superstep_components components) {
     const unsigned int infinity = 0x7f800000, sign = 0x80000000;
@@ -125,7 +126,7 @@ SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, un
     return result;
 }
 
-/* Returns the mean of integers, which always has 16 bits: bits of shorter types are repeated. */
+/* Returns the mean of integers, which always has 16 bits; 8-bit values are widened by repeating their bits. */
 __device__ inline float superstep_mean_of_integers(int sum, superstep_components components) {
     switch (components) {
         case SUPERSTEP_CHARS: return superstep_ratio(sum + (((sum >> 4) + (sum >> 12) + 4) >> 3), 32767);

@@ -1,6 +1,6 @@
 /* Texture objects as descriptions of plain memory, so that every texel that a kernel reads is a load from global memory, traced like any
-   other. Included before the CUDA sources of programs that use them. A handle is an index in a table in constant memory; each
-   translation unit has its own copy of the table, and creating an object writes it to all copies. */
+   other. Included before the CUDA sources of programs that use them. A handle is an index, from 1, into a table in constant memory; each
+   translation unit has a copy of the table, and creating an object writes it to all copies. */
 #ifndef SUPERSTEP_TEXTURE_OBJECTS_H
 #define SUPERSTEP_TEXTURE_OBJECTS_H
 
@@ -12,15 +12,15 @@ struct superstep_texture_object {
     superstep_components components;
     int component_bytes, channels;
     bool is_signed;
-    /* For a surface: bytes of a row without padding. */
+    /* For a surface: bytes per row, without padding. */
     unsigned int row_used_bytes;
 };
 
-/* Maximal number of objects at a time. */
+/* Maximum number of objects at a time. */
 #define SUPERSTEP_TEXTURE_OBJECTS 64
 static __constant__ superstep_texture_object superstep_texture_objects[SUPERSTEP_TEXTURE_OBJECTS];
 
-/* The host's side of an object. */
+/* The host's record of an object. */
 struct superstep_texture_slot {
     bool is_used;
     cudaResourceDesc resource;
@@ -66,7 +66,7 @@ static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, su
         view.slice_bytes = rows.pitchInBytes * rows.height;
         return cudaSuccess;
     }
-    /* Mipmapped arrays do not exist here. */
+    /* Mipmapped arrays are not supported. */
     if (resource.resType != cudaResourceTypeArray) return cudaErrorNotSupported;
     const superstep_array *array = superstep_array::of(resource.res.array.array);
     if (array == nullptr) return cudaErrorInvalidResourceHandle;
@@ -80,7 +80,7 @@ static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, su
     return cudaSuccess;
 }
 
-/* Stores an object in the tables; its handle is the index. */
+/* Stores an object in every table, and its handle in `place`. */
 static inline cudaError_t superstep_place_object(const superstep_texture_object &object, const cudaResourceDesc &resource, const cudaTextureDesc &texture,
                                                  unsigned long long *place) {
     superstep_texture_slot *slots = superstep_texture_slots();
@@ -153,7 +153,7 @@ static inline cudaError_t superstep_texture_object_texture(cudaTextureDesc *text
     *texture = slot->texture;
     return cudaSuccess;
 }
-/* Unsigned texels with components of some bytes, which reads convert to floats. */
+/* Texel types with unsigned components of this size, which reads convert to floats. */
 template <int bytes, int count> struct superstep_stored;
 #define SUPERSTEP_STORED(BYTES, SCALAR, PREFIX) \
     template <> struct superstep_stored<BYTES, 1> { using type = SCALAR; }; \
@@ -163,7 +163,7 @@ SUPERSTEP_STORED(1, unsigned char, uchar)
 SUPERSTEP_STORED(2, unsigned short, ushort)
 #undef SUPERSTEP_STORED
 
-/* Converts the components of a texel in memory, of any type, to 32-bit numbers. */
+/* Loads a texel of any type, and converts its components to 32-bit numbers. */
 SUPERSTEP_OUT_OF_LINE uint4 superstep_components_at(const superstep_texture_object &object, const char *place) {
     unsigned __int128 texel;
     switch (object.component_bytes * object.channels) {
@@ -178,7 +178,7 @@ SUPERSTEP_OUT_OF_LINE uint4 superstep_components_at(const superstep_texture_obje
     return {(unsigned int)texel & mask, (unsigned int)(texel >> bits) & mask, (unsigned int)(texel >> 2 * bits) & mask,
             (unsigned int)(texel >> 3 * bits % 128) & mask};
 }
-/* A texel as texture hardware returns it, independent of the type that the program reads: four 32-bit numbers, 0 if missing. */
+/* Returns a texel as texture hardware does, whatever type the program reads: four 32-bit numbers, 0 for missing components. */
 template <class Place> SUPERSTEP_OUT_OF_LINE uint4 superstep_registers(const superstep_texture_object &object, const Place &at) {
     const auto load = [&](const char *place) { return superstep_components_at(object, place); };
     const unsigned int texel_bytes = object.component_bytes * object.channels;
@@ -234,7 +234,7 @@ SUPERSTEP_OBJECT_FUNCTION(tex2D, (float x, float y), (x, y), SUPERSTEP_PLACES(2,
 SUPERSTEP_OBJECT_FUNCTION(tex3D, (float x, float y, float z), (x, y, z), SUPERSTEP_PLACES(3, x, y, z))
 SUPERSTEP_OBJECT_FUNCTION(tex1DLayered, (float x, int layer), (x, layer), SUPERSTEP_PLACES(1, x, 0, 0, true, layer))
 SUPERSTEP_OBJECT_FUNCTION(tex2DLayered, (float x, float y, int layer), (x, y, layer), SUPERSTEP_PLACES(2, x, y, 0, true, layer))
-/* Without mipmaps there is one level. */
+/* Without mipmaps, there is only one level. */
 SUPERSTEP_OBJECT_FUNCTION(tex1DLod, (float x, float level), (x, level), SUPERSTEP_PLACES(1, x, 0, 0))
 SUPERSTEP_OBJECT_FUNCTION(tex2DLod, (float x, float y, float level), (x, y, level), SUPERSTEP_PLACES(2, x, y, 0))
 SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x, y, z, level), SUPERSTEP_PLACES(3, x, y, z))

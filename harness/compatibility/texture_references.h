@@ -1,6 +1,6 @@
-/* Texture references, which CUDA 12 no longer has. Included before the CUDA sources of programs that declare any. A reference is a
-   variable in constant memory that describes the bound memory; binding copies to it. Host code sets its fields as before. Declarations
-   are compiled with `__constant__` before them (build/src/compile/source/sources.rs). */
+/* Texture references, which CUDA 12 removed. Included before the CUDA sources of programs that declare any. A reference is a variable in
+ * constant memory that describes the bound memory; binding writes to it. Host code sets its fields as before. `__constant__` is added to
+ * each declaration (build/src/compile/source/sources.rs). */
 #ifndef SUPERSTEP_TEXTURE_REFERENCES_H
 #define SUPERSTEP_TEXTURE_REFERENCES_H
 
@@ -52,7 +52,7 @@ struct texture : textureReference {
 
 /* Binds a reference to memory. `view` has the memory's address and extents. */
 static inline cudaError_t superstep_bind(const textureReference *reference, superstep_texture_view view, const cudaChannelFormatDesc *format) {
-    /* The program may change the fields even if it passes the reference as constant. */
+    /* The program may change the fields even if it passes the reference as `const`. */
     textureReference *host = const_cast<textureReference *>(reference);
     const void *symbol = host;
     if (!host->superstep_texel_bytes.is_set) {
@@ -72,7 +72,7 @@ static inline cudaError_t superstep_bind(const textureReference *reference, supe
     return cudaMemcpyToSymbol(symbol, &view, sizeof(view), offsetof(textureReference, superstep_view), cudaMemcpyHostToDevice);
 }
 
-/* Linear memory. It need not be aligned here, so the offset is always 0. */
+/* Binds linear memory. It need not be aligned here, so the offset is always 0. */
 static inline cudaError_t superstep_bind_linear(size_t *offset, const textureReference *reference, const void *data, size_t texel_bytes,
                                                 const cudaChannelFormatDesc *format, size_t bytes) {
     if (reference == nullptr || texel_bytes == 0) return cudaErrorInvalidValue;
@@ -170,7 +170,7 @@ SUPERSTEP_TEXTURE static inline cudaError_t cudaGetTextureAlignmentOffset(size_t
     return cudaGetTextureAlignmentOffset(offset, &reference);
 }
 
-/* Results of reads: texels, or their components converted to floats. */
+/* Result types of reads: texels, or their components converted to floats. */
 template <class T, cudaTextureReadMode mode> struct superstep_reads {
     using type = T;
     static constexpr superstep_components components = SUPERSTEP_FLOATS;
@@ -184,7 +184,7 @@ template <class T> struct superstep_reads<T, cudaReadModeNormalizedFloat> {
         : sizeof(C) == 1 ? is_signed ? SUPERSTEP_CHARS : SUPERSTEP_UNSIGNED_CHARS : is_signed ? SUPERSTEP_SHORTS : SUPERSTEP_UNSIGNED_SHORTS;
 };
 
-/* Device code: a function for each kind of texture. */
+/* Device code: one function for each kind of texture. */
 #define SUPERSTEP_FETCH(NAME, KIND, PARAMETERS, PLACE) \
     template <class T, cudaTextureReadMode mode> \
     __device__ inline typename superstep_reads<T, mode>::type NAME(const texture<T, KIND, mode> &reference, SUPERSTEP_UNPACK PARAMETERS) { \

@@ -1,4 +1,4 @@
-//! Opens captures, and converts errors of reading them to failures of commands.
+//! Opens captures, and converts read errors to command failures.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use superstep_trace::{Capture, TraceError};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::{exit_code, interrupt};
 
-/// Opens the capture in `path`; Ctrl-C cancels reading.
+/// Opens the capture at `path`; Ctrl-C cancels reading.
 pub fn open(path: &Path) -> Result<Capture, Failure> {
     let capture = Capture::open(path).map_err(failure)?;
     Ok(capture.cancelled_by(interrupt::cancellation()))
@@ -25,7 +25,7 @@ pub fn conclude(capture: &Capture) -> i32 {
     } else if capture.complete {
         exit_code::OK
     } else {
-        eprintln!("warning: the capture is incomplete; the part that exists was read:");
+        eprintln!("warning: the capture is incomplete; only the existing part was read:");
         for problem in &capture.problems {
             eprintln!("  {problem}");
         }
@@ -33,7 +33,8 @@ pub fn conclude(capture: &Capture) -> i32 {
     }
 }
 
-/// Converts an error: to [`FailureKind::Capture`] for damage, to [`FailureKind::Internal`] for errors of the machine or of Superstep.
+/// Converts an error: damage to [`FailureKind::Capture`], and errors of the machine or of Superstep to
+/// [`FailureKind::Internal`].
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();
     let kind = match &error {

@@ -1,6 +1,6 @@
 //! State shared by commands that build or run programs: the installation, the tools, the reporter, and the source of programs.
 //!
-//! A [`Session`] either builds programs or takes them from a bundle; its callers do not distinguish these.
+//! A [`Session`] either builds programs or takes them from a bundle; its callers need not know which.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ pub struct Fetched<'a> {
     trees: Vec<Result<SourceTree, Failure>>,
 }
 
-/// A program to run: its executables, or the error of its build.
+/// A program to run: its executables, or its build error.
 pub struct Prepared<'a, E = Executables> {
     pub benchmark: &'a Benchmark,
     pub executables: Result<E, Failure>,
@@ -67,7 +67,7 @@ pub struct Session {
     pub reporter: Reporter,
     pub fetch: FetchOptions,
     pub build: BuildOptions,
-    /// Also build a variant that records, to compare with the sums of a run in situ.
+    /// Also build a recording variant, to compare with the sums of an in-situ run.
     pub verify_in_situ: bool,
     pub bundle: Option<Bundle>,
     /// Located when the first program is built.
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// Creates a session with the programs of `bundle`, and its inputs unless `fetch` has a mirror.
+    /// Creates a session with the programs in `bundle`, and its inputs unless `fetch` has a mirror.
     pub fn of_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
         if fetch.data_mirror.is_none() && bundle.data().is_dir() {
             fetch.data_mirror = Some(bundle.data());
@@ -162,7 +162,7 @@ impl Session {
         ))
     }
 
-    /// Fails if a tool for building is missing, before anything is written.
+    /// Fails, before anything is written, if a build tool is missing.
     pub fn check_tools(&self) -> Result<(), Failure> {
         if self.bundle.is_none() {
             self.builder()?.runtime_libraries()?;
@@ -170,7 +170,7 @@ impl Session {
         Ok(())
     }
 
-    /// Prunes the cache to `limits`; a failure is only a warning.
+    /// Prunes the cache to `limits`; a failure only prints a warning.
     pub fn prune(&self, limits: PruneLimits) {
         let pruned = self.tools.get().map(|(_, builder)| builder.prune(limits));
         if let Some(Err(error)) = pruned {
@@ -196,7 +196,7 @@ impl Session {
         self.fetch_with(suite, choice, true)
     }
 
-    /// [`Self::fetch`] without the inputs.
+    /// Like [`Self::fetch`], but without the inputs.
     pub fn fetch_sources<'a>(
         &self,
         suite: &'a Suite,
@@ -226,7 +226,7 @@ impl Session {
         }
         let (benchmarks, left_out) = choice.of(suite, self.backend())?;
         for (name, only) in left_out {
-            let line = format!("{name}: left out, it runs on the {only} backend only");
+            let line = format!("{name}: left out; it runs only on the {only} backend");
             self.reporter.line(&line);
         }
         let _step = self.reporter.step("fetching", None);
@@ -325,7 +325,10 @@ impl Session {
         let built = |(&benchmark, tree): (&&'a Benchmark, &Result<SourceTree, Failure>)| {
             let executables = tree.as_ref().map_err(Clone::clone).and_then(|tree| {
                 if interrupt::requested() {
-                    bail!(Interrupted, "the run was interrupted before it was built");
+                    bail!(
+                        Interrupted,
+                        "the run was interrupted before this program was built"
+                    );
                 }
                 let what = format!("{}: build", benchmark.name);
                 let _step = self.reporter.step(what, None);

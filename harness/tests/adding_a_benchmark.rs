@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{root, run, superstep};
 use serde_json::Value;
 
-/// A step of the page.
+/// A step on the page.
 #[derive(Debug)]
 enum Task {
     Write(String, String),
@@ -46,7 +46,8 @@ fn tasks(page: &str) -> Vec<Task> {
     tasks
 }
 
-/// Runs a command of the page in `folder` and returns its output. The test has already built what `cargo xtask` would build.
+/// Runs a command from the page in `folder` and returns its output. The test has already built what `cargo xtask` would
+/// build.
 fn follow(folder: &Path, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().collect();
     let mut superstep = superstep(folder);

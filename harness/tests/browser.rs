@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use superstep_analysis::run_summary::{BenchmarkSummary, Check, KernelSummary, RunSummary, Status};
 use superstep_report::page;
 
-/// A page that opens the report in a frame, unfolds everything, and records the appearance of each figure.
+/// Returns a page that opens the report in a frame, expands everything, and records the appearance of each figure.
 fn checker(report: &Path) -> String {
     format!(
         r##"<!DOCTYPE html><html><body><iframe id="page" width="1280" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
@@ -69,7 +69,7 @@ fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
     )
 }
 
-/// Returns the records of the checker.
+/// Returns the checker's findings.
 fn finding(document: &str) -> Value {
     let (_, rest) = document
         .split_once("<pre id=\"result\">")
@@ -127,14 +127,14 @@ fn the_report_opens_without_errors_and_shows_every_figure() {
     assert_eq!(
         found["open"],
         json!([]),
-        "all checks hold, so they are folded"
+        "all checks hold, so they are collapsed"
     );
     fits(&found);
 }
 
 #[test]
 #[ignore = "needs a browser; `cargo xtask test` runs it"]
-fn the_check_detects_errors_of_a_page() {
+fn the_check_detects_errors_in_a_page() {
     let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("broken.html");
@@ -199,5 +199,9 @@ fn long_names_and_large_numbers_do_not_widen_the_page() {
     let found = finding(&document);
     fits(&found);
     let summary = "Verification: 0 of 1 checks hold, 1 failed";
-    assert_eq!(found["open"], json!([summary]), "a failure is not folded");
+    assert_eq!(
+        found["open"],
+        json!([summary]),
+        "a failure is not collapsed"
+    );
 }

@@ -95,7 +95,7 @@ fn files_that_are_not_captures_are_refused() {
 }
 
 #[test]
-fn dump_lists_and_filters() {
+fn dump_lists_and_filters_accesses() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
     let dump = |args: &[&str]| {
@@ -166,7 +166,7 @@ fn exported_accesses_are_imported_unchanged() {
 }
 
 #[test]
-fn completions_and_version() {
+fn completions_and_the_version_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     let (code, out, _) = run(superstep(folder.path()).args(["completions", "bash"]));
     assert!(code == 0 && out.contains("_superstep"), "{out}");

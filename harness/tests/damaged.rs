@@ -1,4 +1,4 @@
-//! Damaged captures: each command that reads one ends in time with a documented code, for any damage.
+//! Damaged captures: whatever the damage, each command that reads one ends in time with a documented code.
 //!
 //! `SUPERSTEP_DAMAGED_CAPTURES` sets their number (200 by default), `SUPERSTEP_DAMAGE_SEED` the seed.
 
@@ -15,13 +15,13 @@ use rayon::prelude::*;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, CopyDirection, Event, Gap, Launch, StreamId};
 
-/// Limit of a command's processor time.
+/// Limit on a command's CPU time.
 const PROCESSOR_LIMIT_S: u64 = 5;
 
-/// Limit of a command's wall time, with a margin for busy machines.
+/// Limit on a command's wall time, with a margin for busy machines.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Limit of a command's address space.
+/// Limit on a command's address space.
 const MEMORY_LIMIT_KIB: u64 = 2 << 20;
 
 /// Exit codes: correct, fails to verify, damaged, incomplete.
@@ -92,7 +92,7 @@ fn damage(folder: &Path, random: &mut Random) -> String {
     let name = files[random.below(files.len())];
     let path = folder.join(name);
     let Ok(mut bytes) = fs::read(&path) else {
-        return format!("{name}: removed before");
+        return format!("{name}: already removed");
     };
     let at = random.below(bytes.len());
     let length = 1 + random.below(64);

@@ -53,7 +53,7 @@ fn copies_of_a_function_show_how_they_are_called() {
     );
 }
 
-/// Compares both outputs of `superstep explain` with snapshots.
+/// Compares the text and JSON output of `superstep explain` with snapshots.
 fn explained(name: &str, args: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let explain = |format: &[&str]| {
@@ -152,7 +152,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn wrong_command_lines_are_refused() {
+fn invalid_command_lines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("toy.cu");
     fs::write(&source, DOUBLE).unwrap();

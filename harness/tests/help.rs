@@ -1,4 +1,4 @@
-//! Help texts, one snapshot per command, so that changes of the command line are seen in review.
+//! Help texts, one snapshot per command, so that changes to the command line show up in review.
 
 use std::process::Command;
 

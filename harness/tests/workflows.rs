@@ -159,7 +159,7 @@ fn has_options(file: &str, help: &str, words: &[String]) {
     }
 }
 
-/// Detects YAML that is parsed differently than it looks, such as `on` as true.
+/// Detects YAML that is not parsed as it looks, such as `on` as true.
 #[test]
 fn workflows_name_their_triggers() {
     for (file, _) in workflows() {

@@ -1,11 +1,12 @@
-//! Launches from the device: calls of CUDA's device runtime, which Superstep's own functions replace. On a GPU, these record the request,
-//! and the host launches the kernel when the parent has ended (`runtime/cuda/device/support_children.cu`).
+//! Launches from the device: replaces calls to CUDA's device runtime with calls to Superstep's own functions. On a GPU,
+//! these record the request, and the host launches the kernel after the parent has ended
+//! (`runtime/cuda/device/support_children.cu`).
 
 use crate::ir::{Builder, Module, Opcode, Type, traits::*};
 use std::collections::HashMap;
 use superstep_trace::KernelInfo;
 
-/// Functions of the device runtime (`cuda_device_runtime_api.h`), and Superstep's replacements.
+/// Functions in the device runtime (`cuda_device_runtime_api.h`), and Superstep's replacements.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("GetParameterBuffer", "arguments"),
     ("LaunchDevice", "launch"),
@@ -63,8 +64,8 @@ pub fn lower(module: &Module) -> bool {
     any
 }
 
-/// [`lower`] for a GPU, where the host launches a kernel by its 1-based number in the table, which replaces its address. Launching an
-/// address from a variable fails.
+/// Runs [`lower`] and replaces each kernel's address with its 1-based number in the table, by which the host launches it.
+/// Launching an address from a variable fails.
 pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {
         return false;

@@ -1,4 +1,4 @@
-//! Passes the trace context on (CUDA): kernels and the device functions that need it get two trailing parameters.
+//! Passes the trace context to callees (CUDA): kernels and the device functions that need it get two trailing parameters.
 //!
 //! The runtime appends the two arguments when it launches a kernel, so the user's source does not change. A device
 //! function gets them if it or one of its callees has a probe. Functions whose address is taken are all
@@ -9,7 +9,7 @@ use crate::probe::Context;
 use crate::reach::reach;
 use std::collections::{HashMap, HashSet};
 
-/// Replaced calls and their replacements.
+/// Map from replaced calls to their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
 pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
@@ -17,8 +17,8 @@ pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instructi
     call.map_or(instruction, |call| call.instruction())
 }
 
-/// Extends the functions in `probed`, their callers, and functions that may be called indirectly. Returns the context of each, and the
-/// calls that were replaced.
+/// Adds the parameters to the functions in `probed`, their callers, and functions that may be called indirectly. Returns
+/// each function's context, and the replaced calls.
 pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
@@ -43,7 +43,7 @@ pub fn extend<'m>(
     }
     for (function, context) in &contexts {
         for call in function.calls() {
-            // A call of an extended function still has the type that the function had.
+            // A call to an extended function still has the function's old type.
             let passes_on = match call.callee().as_function() {
                 Some(callee) => contexts.contains_key(&callee),
                 None => indirect && call.is_indirect(),
@@ -76,7 +76,7 @@ fn needing_context<'m>(
     )
 }
 
-/// Returns the functions and all their direct and indirect callers.
+/// Returns the functions and all their direct and transitive callers.
 pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
     reach(functions, |function| {
         function.callers().map(|call| call.parent_function())

@@ -1,4 +1,4 @@
-//! `--explain`: lists each memory operation of a module, its address space, and the reason.
+//! `--explain`: lists each memory operation in a module, with its address space and the reasons.
 
 use crate::ir::{Module, traits::*};
 use crate::operation::{is_opaque, memory_operations};

@@ -1,18 +1,18 @@
-//! Table of a module's variables on the GPU, which the runtime reads when it has loaded the module.
+//! Table of a module's variables on the GPU, which the runtime reads after loading the module.
 //!
-//! The host's registration code only names variables that host code uses. Tables of CUDA's mathematical functions, virtual-function
-//! tables and strings are in global memory too, but no host function finds their symbols.
+//! The host's registration code only names variables that host code uses. Tables for CUDA's math functions, virtual-function
+//! tables and strings are in global memory too, but no host function can find their symbols.
 
 use crate::children;
 use crate::context::leading_to;
 use crate::ir::{Function, Linkage, Module, Type, Variable, space::*, traits::*};
 
-/// Table of the address and size in bytes of each variable.
+/// Table with the address and size in bytes of each variable.
 pub const TABLE: &str = "__superstep_globals";
 /// NUL-terminated names of the variables, in the table's order.
 pub const NAMES: &str = "__superstep_global_names";
 
-/// Prefix of the row name of a kernel that may call `malloc`; such a row has address and size 0.
+/// Prefix of the row name for a kernel that may call `malloc`; such a row has address and size 0.
 pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {

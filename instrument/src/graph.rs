@@ -80,7 +80,7 @@ impl<'m> Flow<'m> {
             let mut decided = HashSet::new();
             if self.successors[branch].len() > 1 {
                 for &way in &self.successors[branch] {
-                    // Everything along this edge up to the branch's immediate post-dominator.
+                    // Adds everything along this edge up to the branch's immediate post-dominator.
                     let mut at = Some(way);
                     while let Some(one) = at.filter(|one| Some(*one) != post_dominators[branch]) {
                         decided.insert(one);

@@ -1,4 +1,4 @@
-//! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
+//! `superstep-instrument`: reads device LLVM IR, and writes traced (or plain) IR for the GPU or CPU backend.
 
 mod children;
 mod context;
@@ -51,34 +51,35 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Arguments {
-    /// Device IR of the translation units, which are linked first.
+    /// Device IR of the translation units, which are linked before instrumentation.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Where the program will run: `cpu` or `cuda`.
     #[arg(long)]
     backend: Backend,
-    /// What to insert before each access to global memory: `none`, `trace`, `count` or `defined`.
+    /// Probe to insert before each access to global memory: `none`, `trace`, `count` or `defined`.
     #[arg(long, default_value = "trace")]
     probe: Probe,
     /// Number of this module within the program.
     #[arg(long, default_value_t = 0)]
     module_index: u32,
-    /// Name of this module in tables; the first input's by default.
+    /// Name of this module in tables; by default, the first input's path.
     #[arg(long)]
     module_name: Option<String>,
-    /// Definition of the probe `defined` (JSON).
+    /// Definition of the probe, for `--probe defined` (JSON).
     #[arg(long, required_if_eq("probe", "defined"))]
     spec: Option<PathBuf>,
     /// Bitcode of the probe's handler.
     #[arg(long)]
     handler: Option<PathBuf>,
-    /// Bitcode of functions that device code calls: implementations of GPU operations (CPU backend), launches from the device.
+    /// Bitcode of functions that device code calls: implementations of GPU operations (CPU backend), and launches from the
+    /// device.
     #[arg(long)]
     support: Option<PathBuf>,
-    /// Processor to optimise for: a GPU, such as `sm_90`, or LLVM's name of an x86-64 processor.
+    /// Processor to optimise for: a GPU, such as `sm_90`, or LLVM's name for an x86-64 processor.
     #[arg(long)]
     target_cpu: Option<String>,
-    /// Position in the pipeline: `late` traces what the GPU executes, `early` is the thesis' position.
+    /// Position in the pipeline: `late` traces what the GPU executes, `early` is the position used in the thesis.
     #[arg(long, value_enum, default_value = "late")]
     at: Position,
     /// Reject addresses whose space the analysis cannot determine.
@@ -96,10 +97,10 @@ struct Arguments {
     /// Site table to write (JSON).
     #[arg(long)]
     table: PathBuf,
-    /// Write why each memory operation is traced, tested or left alone (JSON).
+    /// Explanation to write: why each memory operation is traced, tested or left alone (JSON).
     #[arg(long)]
     explain: Option<PathBuf>,
-    /// The handler aggregates: it gets the operation in the site's four highest bits, and memory for its function's counters.
+    /// Pass an aggregating handler the operation in the site's four highest bits, and memory for the function's counters.
     #[arg(long)]
     adds_up: bool,
     /// Print the result as IR text.
@@ -113,7 +114,7 @@ enum Position {
     Early,
 }
 
-/// Mark of instrumented modules, which are rejected, because their accesses would be recorded twice.
+/// Mark on instrumented modules, which are rejected because their accesses would be recorded twice.
 const MARK: &str = "superstep.instrumented";
 
 fn main() -> ExitCode {
@@ -282,8 +283,8 @@ fn insert_probes(
     probe::insert(module, &operations, &contexts, table.backend, adds_up)
 }
 
-/// Removes device functions that no kernel reaches (mostly bodies of inlined functions), which would add sites that never run.
-/// `stage` says what was just done.
+/// Removes device functions that no kernel reaches (mostly bodies of inlined functions), which would add sites that never
+/// run. `stage` names the preceding step.
 fn drop_unreachable_functions(
     module: &mut ir::Module,
     stage: &str,

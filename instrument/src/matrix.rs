@@ -2,10 +2,10 @@
 
 use superstep_trace::matrix::{Element, MatrixOperation, Part, Product, Rows, Shape, Tile};
 
-/// Registers of a lane for A or B of `wmma` with half precision, which stores elements twice if there is room.
+/// Number of registers per lane for A or B in half-precision `wmma`, which stores elements twice if there is room.
 const WMMA_HALVES: u32 = 8;
 
-/// Returns the number of registers that an instruction names for a part; those of 64 bits count once.
+/// Returns the number of registers that an instruction names for a part; 64-bit registers count once.
 pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> usize {
     let registers = match (opcode, element, part) {
         ("wmma", Element::F16, Part::A | Part::B) => WMMA_HALVES,
@@ -15,7 +15,7 @@ pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> us
     registers as usize
 }
 
-/// Whether a lane's part consists of whole registers, and of no more than are available.
+/// Whether a lane's part consists of whole registers, and no more than are available.
 fn fits(shape: Shape, part: Part, element: Element) -> bool {
     let most = if element == Element::F64 { 16 } else { 8 };
     (1..=most).contains(&shape.registers(part, element))
@@ -79,7 +79,7 @@ pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Optio
         "store" => MatrixOperation::Store(tile()?),
         "mma" => {
             let product = product(shape?, &elements, single_bits, saturates)?;
-            // Plain `mma` requires A in rows and B in columns; for others, the registers do not depend on that.
+            // Plain `mma` requires row-major A and column-major B; for others, the registers do not depend on that.
             if opcode == "mma" && by_columns != [false, true] {
                 return None;
             }

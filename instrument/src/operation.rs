@@ -1,4 +1,4 @@
-//! Instructions that access memory: the set *MOp* (Rieber 2017, definition 5.1), extended to all of LLVM's.
+//! Instructions that access memory: the set *MOp* (Rieber 2017, definition 5.1), extended to all LLVM instructions.
 
 use crate::ir::{
     AtomicRMWBinOp as Rmw, Call, Instruction, Module, Opcode::*, Type, Value, traits::*,
@@ -32,7 +32,7 @@ pub struct MemoryOperation<'m> {
     pub offset_bytes: i64,
     /// Condition of the access; unconditional if `None`.
     pub guard: Option<Guard<'m>>,
-    /// Whether the instruction specifies an address of global memory.
+    /// Whether the instruction itself specifies a global-memory address.
     pub says_global: bool,
     /// Set if the warp loads or stores a matrix: `pointer` is its start, for all lanes, and the width is that of a lane's piece.
     pub lines: Option<Lines<'m>>,
@@ -45,7 +45,7 @@ pub struct Lines<'m> {
     pub stride: Option<Value<'m>>,
 }
 
-/// Condition of inline PTX: the value must not be zero, or, if `zero` is set, must be zero.
+/// Condition in inline PTX: the value must be nonzero or, if `zero` is set, zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'m> {
     pub value: Value<'m>,
@@ -89,7 +89,8 @@ fn unsupported(call: Call, what: &str, hint: &str) -> anyhow::Error {
     )
 }
 
-/// Intrinsics that take pointers but access no memory, or only shared memory, as `ldmatrix` does.
+/// Prefixes, without `llvm.`, of intrinsics that take pointers but access no memory, or only shared memory, as `ldmatrix`
+/// does.
 const HARMLESS: &str = "assume dbg. experimental.noalias fake.use invariant. is.constant launder. lifetime. \
     nvvm.cp.async.bulk.prefetch.L2 nvvm.getctarank nvvm.isspacep. nvvm.ldmatrix. nvvm.mapa \
     nvvm.mbarrier nvvm.prefetch nvvm.stmatrix. objectsize prefetch ptr.annotation ptrmask \
@@ -179,7 +180,7 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
         None => Width::Varies(value),
     };
-    // The types of some pointers name another address space.
+    // Some pointer types name another address space.
     let may_be_global = |a: &Value| {
         a.ty().pointers() > 0 && !(a.ty().is_pointer_type() && a.ty().address_space() > 1)
     };
@@ -241,7 +242,7 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
         let hint = if is("llvm.nvvm.cp.async.bulk.") {
             "the addresses of a tensor copy are in its tensor map, not in the program; load the tensor with plain accesses"
         } else {
-            "please report this, with the program"
+            "please report this, and include the program"
         };
         return Err(unsupported(call, name, hint));
     };
@@ -251,8 +252,8 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
         .collect())
 }
 
-/// Returns the bytes of a masked load up to the last element of its mask; `None` if the mask is not constant. The
-/// vectorizer makes such loads from adjacent loads with a gap, which the device loads too.
+/// Returns the bytes of a masked load up to its last enabled element; `None` if the mask is not constant. The vectorizer
+/// makes such loads from adjacent loads with a gap, which the device loads too.
 fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
     let mask = call.arguments().get(1)?.operands();
     let wanted = mask

@@ -8,7 +8,7 @@ use crate::semantics::{assembly, constants};
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Corrects the IR of Clang's front end, and optimises it as Clang would.
+/// Corrects the IR from Clang's front end, and optimises it as Clang would.
 #[derive(Debug, clap::Args)]
 pub struct Prepare {
     /// Bitcode that Clang wrote with `-Xclang -disable-llvm-passes`.
@@ -16,7 +16,7 @@ pub struct Prepare {
     /// GPU to optimise for, such as `sm_90`.
     #[arg(long)]
     target_cpu: String,
-    /// Passes of Clang's optimiser, in LLVM's notation.
+    /// Optimisation passes, in LLVM's notation.
     #[arg(long, default_value = "default<O2>")]
     passes: String,
     /// Approximate single-precision square roots, as nvcc does with `-prec-sqrt=false`.
@@ -30,7 +30,7 @@ pub struct Prepare {
     print: bool,
 }
 
-/// Annotation of kernels with `__cluster_dims__`, with the dimensions, from `harness/compatibility/old_cuda.h`.
+/// Annotation that `harness/compatibility/old_cuda.h` gives kernels with `__cluster_dims__`, with the dimensions.
 const CLUSTER: &str = "superstep-cluster";
 
 /// LLVM's attribute for the three dimensions of a kernel's clusters.
@@ -50,7 +50,8 @@ fn name_clusters(module: &ir::Module) {
 const HEAP: &str = "malloc free _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm \
     _ZdaPvm";
 
-/// Keeps allocations on the device's heap. LLVM removes memory that a function allocates and frees, with all stores to it; nvcc does not.
+/// Keeps allocations on the device's heap. LLVM removes memory that a function allocates and frees, along with all stores to
+/// it; nvcc does not.
 fn keep_heap(module: &ir::Module) {
     for function in HEAP.split(' ').filter_map(|name| module.function(name)) {
         function.set_attribute("nobuiltin");

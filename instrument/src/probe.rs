@@ -1,4 +1,4 @@
-//! Inserts calls of the probe's handler before the traced operations.
+//! Inserts calls to the probe's handler before the traced operations.
 
 use crate::ir::{
     Builder, Call, Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*,
@@ -12,18 +12,18 @@ use superstep_trace::{Backend, Op};
 
 /// The handler's function for accesses.
 pub const HANDLER: &str = "__superstep_probe_access";
-/// Further functions of an aggregating handler, called at the start and the ends of a function.
+/// Further functions of an aggregating handler, called at the start and at each end of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
-/// Number of 64-bit words in which a function counts for such a handler.
+/// Number of 64-bit words of counters that a function keeps for such a handler.
 const OWN_WORDS: u64 = 24;
-/// Wrapper of the handler for addresses that must be tested and widths that may be zero.
+/// Wrapper around the handler for addresses that must be tested and widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
-/// Function of the CPU runtime that tests whether an address is in device memory.
+/// CPU runtime function that tests whether an address is in device memory.
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// Maximum number of calls in a function for which the handler is inlined. Fifty inlined calls make a megabyte of PTX, for which ptxas
-/// takes minutes; the inlined part of an aggregating handler is short.
+/// Returns the maximum number of calls in a function for which the handler is inlined. Fifty inlined calls make a megabyte
+/// of PTX, which takes ptxas minutes; the inlined part of an aggregating handler is short.
 pub fn inlined_calls(adds_up: bool) -> usize {
     if adds_up { 127 } else { 31 }
 }
@@ -38,8 +38,8 @@ pub struct Context<'m> {
 /// Bit position of the operation in the site that an aggregating handler gets.
 const OPERATION_SHIFT: u32 = 28;
 
-/// Inserts a handler call before each operation. `contexts` has the context of each function. An aggregating handler gets the operation in
-/// the site's highest bits, and the function's counters.
+/// Inserts a handler call before each operation. `contexts` contains the context of each function. An aggregating handler
+/// gets the operation in the site's highest bits, and the function's counters.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
@@ -117,7 +117,7 @@ fn insert_own_place<'m>(
     place
 }
 
-/// Whether a call may end the thread, by PTX's `exit`.
+/// Whether a call may end the thread, with PTX's `exit`.
 fn ends_thread(call: Call) -> bool {
     let assembly = call.callee().inline_assembly();
     call.function_name() == "llvm.nvvm.exit"
@@ -131,11 +131,11 @@ pub struct Access<'m> {
     pub op: Op,
     pub address: Value<'m>,
     pub width_bytes: Value<'m>,
-    /// Whether the access may have 0 bytes.
+    /// Whether the access may be 0 bytes wide.
     pub may_be_empty: bool,
 }
 
-/// Computes access number `index` of an instruction, at the builder's position. It is not taken from the analysis, because
+/// Computes an instruction's access number `index` at the builder's position. It is not taken from the analysis, because
 /// `context::extend` has replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,
@@ -169,8 +169,8 @@ pub fn access<'m>(
     }))
 }
 
-/// Links a handler's file. Functions for which `is_handler` holds are inlined, except into functions with more
-/// than `most` calls of one.
+/// Links a handler's file. Functions for which `is_handler` holds are inlined, except into functions with more than `most`
+/// calls to one.
 pub fn link_handler(
     module: &mut Module,
     file: &Path,

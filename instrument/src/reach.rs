@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Returns everything that is reachable from `start`, including `start`. Calls `next` once for each element.
+/// Returns everything reachable from `start`, including `start` itself. Calls `next` once for each element.
 pub fn reach<T: Copy + Eq + Hash, N: IntoIterator<Item = T>>(
     start: impl IntoIterator<Item = T>,
     mut next: impl FnMut(T) -> N,

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use std::collections::HashSet;
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
-/// Maximum number of sites of a module: the lower half of a site's number.
+/// Maximum number of sites in a module: a site's index is the lower half of its id.
 pub const MAXIMUM_SITES: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ pub struct SiteOptions {
     pub allow_opaque_assembly: bool,
 }
 
-/// Returns the operations that may access global memory, except those of a grid's barrier, in layout order, on which the CPU backend's
-/// reconvergence model relies.
+/// Returns the operations that may access global memory, except those of grid barriers. They are in layout order, on which
+/// the CPU backend's reconvergence model relies.
 pub fn find<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
@@ -46,7 +46,7 @@ pub fn find<'m>(
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    // The driver's memory, which is in none of the program's allocations.
+                    // This is the driver's memory, outside the program's allocations.
                     _ if is_grid_barrier(operation.pointer) => continue,
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
@@ -117,7 +117,7 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     }
     if let Some(site) = sites.iter().find(|site| lost.contains(&site.id)) {
         bail!(
-            "internal error: {}:{}: the {} of {} is no longer in the code, but would be recorded; please report this",
+            "internal error: {}:{}: the {} in {} is no longer in the code, but would be recorded; please report this",
             site.file,
             site.line,
             site.op,
@@ -127,8 +127,8 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     Ok(())
 }
 
-/// Whether an address is only computed from the registers with the address of the grid's barrier
-/// (`cooperative_groups`' `grid.sync()`).
+/// Whether an address is computed only from the registers that hold the grid barrier's address (`cooperative_groups`'
+/// `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
     let (mut registers, mut others) = (0, 0);
     reach([pointer], |value| match value.opcode() {
@@ -158,7 +158,7 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
     module.kernels().into_iter().map(info).collect()
 }
 
-/// Explains why an address is undecided, by two origins that disagree (Rieber 2017, section 5.3.1).
+/// Explains why an address is undecided, with two origins that disagree (Rieber 2017, section 5.3.1).
 fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
     let origins = analysis.origins(pointer);
     let global = (origins.iter()).find(|origin| origin.fact == Fact::Is(Space::Global));
@@ -170,7 +170,7 @@ fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
         }
         (None, Some(other), _) => format!("comes from {other}, whose space is not known"),
         (_, _, [only, ..]) => format!("comes from {only} only"),
-        _ => "comes from nowhere".to_owned(),
+        _ => "has no known origin".to_owned(),
     }
 }
 

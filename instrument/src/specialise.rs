@@ -1,6 +1,6 @@
 //! Function specialisation (Cooper, Hall and Kennedy): makes a copy of a device function for each calling context.
 //!
-//! Rieber 2017, figure 5.6: with `copy(shared, global)` and `copy(global, shared)` in one kernel, every access of `copy` is
+//! Rieber 2017, figure 5.6: with `copy(shared, global)` and `copy(global, shared)` in one kernel, every access in `copy` is
 //! undecidable; in `copy_0` and `copy_1`, both are proven.
 
 use crate::ir::{Function, Module, Value, duplicate, traits::*};

@@ -1,4 +1,4 @@
-//! Reads and links the units of a program, and rejects them if something is missing.
+//! Reads and links a program's translation units, and rejects them if something is missing.
 
 use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, space, traits::*};
 use crate::semantics::assembly;
@@ -78,7 +78,7 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
     for function in functions.filter(|f| arch >= 70 && f.is_intrinsic() && removed(&f.name())) {
         if let Some(user) = instruction_with(function.value(), &mut HashSet::new()) {
             bail!(
-                "{}: {} uses {}, which GPUs no longer support since sm_70, and is compiled for sm_{arch}; call the function whose name \
+                "{}: {} uses {}, which GPUs from sm_70 on do not support, and is compiled for sm_{arch}; call the function whose name \
                  ends in _sync instead, or compile for an older architecture",
                 user.location(),
                 display_name(&user.parent_function().name()),
@@ -92,7 +92,7 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
 /// Entries of virtual-function tables for pure and deleted functions.
 const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines these functions, if a module uses them, to trap, as nvcc does.
+/// Defines these functions as traps if a module uses them, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
     let named = NOT_TO_BE_CALLED
         .iter()
@@ -132,7 +132,7 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
             }
             bail!(
                 "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
-                 compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
+                 compile with -fgpu-rdc (nvcc: -rdc=true) if device code in several files belongs together"
             );
         }
     }

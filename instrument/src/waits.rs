@@ -108,7 +108,7 @@ impl<'m> Waits<'m, '_> {
         self.mark(blocks.into_iter(), |op| op == Op::Load);
     }
 
-    /// Marks the wanted memory operations of blocks and of the functions that they call.
+    /// Marks the wanted memory operations in blocks and in the functions that they call.
     fn mark(&mut self, blocks: impl Iterator<Item = Block<'m>>, is_wanted: fn(Op) -> bool) {
         let instructions: Vec<_> = blocks.flat_map(|block| block.instructions()).collect();
         let calls = instructions
@@ -127,11 +127,11 @@ impl<'m> Waits<'m, '_> {
     }
 
     fn operations(&self, instruction: Instruction<'m>) -> Vec<MemoryOperation<'m>> {
-        // Operations that cannot be traced are an error elsewhere.
+        // Operations that cannot be traced are reported elsewhere.
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that others may write, or calls a function that returns such a value.
+    /// Whether an instruction reads memory that other threads may write, or calls a function that returns such a value.
     fn is_look(&self, instruction: Instruction<'m>) -> bool {
         if self.is_call_of(instruction, &self.looks) || self.is_call_of(instruction, &self.waits) {
             return true;
@@ -167,7 +167,7 @@ impl<'m> Waits<'m, '_> {
         }
     }
 
-    /// Whether a loop does nothing to memory that others see, except trying to acquire a lock.
+    /// Whether a loop does nothing to memory that other threads see, except try to acquire a lock.
     fn only_looks(&self, flow: &Flow<'m>, one: &Loop) -> bool {
         let blocks = one.blocks.iter().map(|at| flow.blocks[*at]);
         blocks
@@ -198,7 +198,7 @@ impl<'m> Waits<'m, '_> {
                 let functions = reach([function], Function::callees);
                 let mut instructions = functions.into_iter().flat_map(|it| it.instructions());
                 instructions.all(|it| {
-                    // Their own calls are among the functions.
+                    // The functions that these call are already included.
                     let is_call = it
                         .as_call()
                         .is_some_and(|call| call.defined_function().is_some());
@@ -272,7 +272,7 @@ fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool
 fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
     match user.get_opcode() {
         Load => Vec::new(),
-        // A variable on the thread's stack.
+        // The place may be a variable on the thread's stack.
         Store if user.operand(0) == value => {
             let place = base(user.operand(1));
             let is_own = place.opcode() == Some(Alloca);

@@ -1,4 +1,4 @@
-//! The probe's handler is inlined, with its site as a constant, except where that would make megabytes of code.
+//! Tests that the probe's handler is inlined, with its site as a constant, except where that would make megabytes of code.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -100,9 +100,9 @@ anywhere:
     );
 }
 
-/// Returns the folder of LLVM's programs.
+/// Returns the folder with LLVM's programs.
 fn llvm_programs() -> std::path::PathBuf {
-    let prefix =
-        std::env::var_os("LLVM_SYS_221_PREFIX").expect("cargo xtask and .cargo/config.toml set it");
+    let prefix = std::env::var_os("LLVM_SYS_221_PREFIX")
+        .expect("cargo xtask and .cargo/config.toml set this variable");
     Path::new(&prefix).join("bin")
 }

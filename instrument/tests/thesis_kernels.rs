@@ -1,5 +1,5 @@
-//! Compares the instrumented IR of the six thesis kernels with `golden/ir/`, so that changes of the inserted code are visible
-//! in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new result.
+//! Compares the instrumented IR of the six thesis kernels with `golden/ir/`, so that changes to the inserted code are
+//! visible in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new result.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ fn tools() -> Option<Toolchain> {
     }
 }
 
-/// Returns the instrumented IR of a program of the thesis suite.
+/// Returns the instrumented IR of a program in the thesis suite.
 fn instrumented(tools: &Toolchain, name: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file);
@@ -37,14 +37,14 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
         .stderr(Stdio::inherit())
         .status()
         .unwrap();
-    assert!(compiled.success(), "{name} does not compile");
+    assert!(compiled.success(), "failed to compile {name}");
     let prepared = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
         .args(["prepare", "--target-cpu", "sm_90", "-o"])
         .args([at("device.bc"), at("front_end.bc")])
         .stderr(Stdio::inherit())
         .status()
         .unwrap();
-    assert!(prepared.success(), "{name} is not prepared");
+    assert!(prepared.success(), "failed to prepare {name}");
     let output = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
         .args(["--backend", "cuda", "--probe", "trace", "--print", "-o"])
         .args([
@@ -56,7 +56,7 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{name} is not instrumented");
+    assert!(output.status.success(), "failed to instrument {name}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -70,7 +70,7 @@ fn normalised(ir: &str) -> String {
             continue;
         }
         inside = line != "}";
-        // Metadata is at the end of a line, attribute groups are at the end of calls and headers.
+        // Metadata is at the end of a line; attribute groups are at the end of calls and headers.
         let line = line.find(", !").map_or(line, |end| &line[..end]);
         let group = |word: &str| {
             let number = word.strip_prefix('#').unwrap_or_default();
@@ -91,7 +91,7 @@ fn normalised(ir: &str) -> String {
 }
 
 #[test]
-fn the_six_kernels_are_instrumented_as_before() {
+fn instrumented_ir_of_thesis_kernels_is_unchanged() {
     let Some(tools) = tools() else { return };
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../../golden/ir");

@@ -1,5 +1,5 @@
-// SASSI's case study IV: flips one bit of the result of one execution of an instruction. Executions are those of one thread, so that
-// which one it is does not depend on the order in which threads run, on either backend.
+// SASSI's case study IV: flips one bit of the result of one execution of an instruction. Counts the executions of one thread
+// only, so that the choice does not depend on the order in which threads run on either backend.
 static __device__ unsigned long long seen;
 
 __device__ unsigned long long on_value(unsigned site, unsigned long long launch, unsigned long long value,

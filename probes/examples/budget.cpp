@@ -1,11 +1,11 @@
-// Runs inside the probed program, on the host: before each launch, and after it with what the probe counted.
+// Runs inside the probed program, on the host: before each launch, and after it with the probe's counts.
 #include <cstdio>
 
 static unsigned long long total;
 
 extern "C" int initialise(const superstep_launch *launch, unsigned long long *parameters) {
   parameters[0] = 1;
-  return launch->launch % 2 == 0; // every other launch does without the probe
+  return launch->launch % 2 == 0; // every other launch runs without the probe
 }
 
 extern "C" void finalise(const superstep_launch *launch) {

@@ -1,11 +1,11 @@
-// Two programs share a GPU, and a scheduler gives each half of it (GPU Ocelot's experiment 4): it sees how long each program's kernels
-// run through the probe `cta-clocks`, and sets how often each may launch.
+// Two programs share a GPU, and a scheduler gives each of them half (GPU Ocelot's experiment 4): through the probe
+// `cta-clocks` it sees how long each program's kernels run, and sets how often each may launch.
 //
 //   superstep probe cta-clocks credit-scheduler.cu --volatile-lines '^utilisation' -- SECONDS SMALL LARGE
 //
-// Both programs multiply matrices: A of SMALL by SMALL numbers, B of LARGE by LARGE. Each begins with a launch every 10 ms; for the
-// first half of the time nobody interferes, then the scheduler sets the periods anew every 50 ms. `utilisation.csv` has what it saw.
-// Without the probe there is nothing to see, and the programs run on as they began.
+// Both programs multiply matrices: A of SMALL by SMALL numbers, B of LARGE by LARGE. Each starts with a launch every 10 ms;
+// the scheduler is idle for the first half of the run, then adjusts the periods every 50 ms. `utilisation.csv` has its
+// measurements. Without the probe it measures nothing, and the periods do not change.
 #include <superstep/runtime.h>
 
 #include <algorithm>
@@ -31,9 +31,9 @@ using std::chrono::milliseconds;
 constexpr char board_file[] = "credits";
 constexpr double target = 0.5;
 
-// What programs and scheduler tell each other, in a file that all of them map. Zeroes to begin with.
+// State shared by the programs and the scheduler, in a file that all of them map. Initially zero.
 struct Program {
-  std::atomic<unsigned> period_us; // the scheduler's: a launch so often
+  std::atomic<unsigned> period_us; // launch period, set by the scheduler
   std::atomic<unsigned> launches;
   std::atomic<unsigned long long> busy_ns; // time of all its kernels so far
 };
@@ -58,8 +58,8 @@ __global__ void multiply(const float *a, const float *b, float *c, int n) {
   c[row * n + column] = sum;
 }
 
-// How long the kernel kept its SMs: clocks are each SM's own, so the longest time between the first beginning and the last end on one
-// of them counts, as a share of the launch's time over all of its clocks.
+// Returns the mean time for which the kernel kept its SMs busy. Each SM has its own clock, so spans from first start to last
+// end are taken per SM, and the longest is equated with the launch's time.
 static unsigned long long busy_ns(const superstep_launch *launch) {
   struct Span { unsigned long long first = ~0ull, last = 0; };
   std::map<unsigned long long, Span> spans;
@@ -110,7 +110,7 @@ static int run_program(Board &board, int which, int n) {
 static pid_t start(const char *which, const char *n) {
   const pid_t child = fork();
   if (child != 0) return child;
-  // The results of this run are the scheduler's.
+  // Only the scheduler writes the results of this run.
   for (const char *name : {"SUPERSTEP_PROBE_RESULTS", "SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"}) unsetenv(name);
   execl("/proc/self/exe", "credit-scheduler", which, n, static_cast<char *>(nullptr));
   _exit(127);
@@ -131,7 +131,7 @@ static void schedule(Board &board, double seconds) {
     const double window_ns = std::chrono::duration<double, std::nano>(now - last).count();
     last = now;
     const bool scheduled = tick > seconds * 10;
-    // Periods have to be found before they count.
+    // Periods must settle before they count.
     const bool settled = scheduled ? tick > seconds * 15 : tick > seconds * 5;
     windows[scheduled] += settled;
     for (int which = 0; which < 2; ++which) {
@@ -142,7 +142,7 @@ static void schedule(Board &board, double seconds) {
       if (settled) share[scheduled][which] += utilisation;
       std::fprintf(table, "%d,%d,%c,%u,%u,%.1f\n", 50 * tick, scheduled, 'A' + which, program.period_us.load(),
                    program.launches.load(), 100 * utilisation);
-      // Who used more than its credit launches less often from now on, and the other way round.
+      // A program that used more than its credit launches less often from now on, and vice versa.
       if (scheduled && utilisation > 0)
         program.period_us = std::clamp(program.period_us * std::sqrt(utilisation / target), 100.0, 1e6);
     }

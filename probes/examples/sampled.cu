@@ -2,7 +2,7 @@
 //
 //   superstep probe branches sampled.cu
 //
-// leaves the launches that were probed in `probed.txt`, beside what it prints. Without Superstep it runs as well.
+// writes the probed launches to `probed.txt`, in addition to its output. It also runs without Superstep.
 #include <superstep/runtime.h>
 
 #include <cstdio>

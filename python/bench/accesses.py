@@ -1,11 +1,11 @@
-"""Measures how fast accesses are read as Arrow, and how fast pandas reads an export of them as Parquet.
+"""Measures how fast accesses are read as Arrow, and how fast pandas reads them from a Parquet export.
 
     superstep export --format parquet --table accesses -o exported CAPTURE
     python python/bench/accesses.py CAPTURE exported/accesses.parquet
 
 Needs pandas and pyarrow. `batches` are read and dropped, `table` keeps all of them, as a data frame does. `copies` copies
 the same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow's. Each figure is
-the best of multiple repeats, by wall time and by processor time divided by the number of threads.
+the best of several runs, by wall time and by processor time divided by the number of threads.
 """
 
 import argparse
@@ -23,7 +23,7 @@ KINDS = ("batches", "table", "pandas", "arrow", "copies")
 
 
 def best(work, threads, repeat):
-    """Returns the size of the result and the least wall time and processor time of all runs."""
+    """Returns the size of the result and the shortest wall time and processor time of all runs."""
     walls, processors = [], []
     for _ in range(repeat):
         wall, processor = time.perf_counter(), time.process_time()
@@ -49,7 +49,7 @@ def main():
     parser.add_argument("capture")
     parser.add_argument("parquet")
     parser.add_argument("--columns", nargs="+", default=["address", "op,cta,lane,address", "all"], metavar="LIST")
-    parser.add_argument("--threads", type=int, default=2, help="of Superstep, pyarrow and the copies [default: 2]")
+    parser.add_argument("--threads", type=int, default=2, help="threads for Superstep, pyarrow and the copies [default: 2]")
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
 
@@ -59,7 +59,7 @@ def main():
     rows = capture.thread_accesses
     copies = copied(args.threads, args.repeat)
     versions = f"superstep {superstep.__version__}, pyarrow {pyarrow.__version__}, pandas {pandas.__version__}"
-    print(f"{versions}; {rows} accesses, {args.threads} threads, best of {args.repeat}; millions of accesses a second:")
+    print(f"{versions}; {rows} accesses, {args.threads} threads, best of {args.repeat}; millions of accesses per second:")
     print(f"{'':30}" + "".join(f"{kind:>9}" for kind in KINDS) + "   batches/pandas  table/arrow")
     for names in args.columns:
         columns = None if names == "all" else names.split(",")

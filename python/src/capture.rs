@@ -129,7 +129,7 @@ impl Capture {
     }
 }
 
-/// Chosen accesses, which each Arrow stream reads again.
+/// Chosen accesses. Each Arrow stream reads them again.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -167,7 +167,7 @@ impl Analysis {
             tables::with_metrics(analysis, capture.sites(), &Settings::default())?;
         let folder = capture.folder();
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        // In the folders of runs, every capture has the same name.
+        // Captures in run folders all have the same name.
         let named = match folder.file_name() {
             Some(name) if name == "capture" => folder.parent(),
             _ => Some(&*folder),
@@ -222,7 +222,9 @@ impl Analysis {
         let table = self.tables.iter().find(|table| table.name() == name);
         let table = table.cloned().ok_or_else(|| {
             let names = self.keys().join(", ");
-            PyKeyError::new_err(format!("there is no table {name:?}; there are {names}"))
+            PyKeyError::new_err(format!(
+                "there is no table {name:?}; the tables are {names}"
+            ))
         })?;
         Ok(Table { table })
     }

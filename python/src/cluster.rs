@@ -131,7 +131,7 @@ pub fn combine_ctas(
     })
 }
 
-/// Sums up all rows of the third step.
+/// Merges all rows of the third step into an analysis.
 #[pyfunction]
 pub fn merge(
     py: Python<'_>,

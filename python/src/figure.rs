@@ -90,7 +90,7 @@ impl Figure {
         is_drawing.then(|| self.svg(py)).transpose()
     }
 
-    /// Returns the picture and its size on the page, which is half of that in pixels.
+    /// Returns the picture and its display size, which is half its size in pixels.
     fn _repr_png_<'py>(
         &self,
         py: Python<'py>,

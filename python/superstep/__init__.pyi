@@ -7,7 +7,7 @@ from typing import Any, final
 __version__: str
 
 class SuperstepError(Exception):
-    """A capture cannot be read or analysed; the message names the file and what to do."""
+    """A capture cannot be read or analysed; the message names the file and says what to do."""
 
 class CaptureError(SuperstepError):
     """A capture is damaged or cannot be read."""
@@ -29,7 +29,7 @@ class Capture:
         """True if every file has a proper end and nothing is missing."""
     @property
     def damaged(self) -> bool:
-        """True if bytes were changed or files are missing. This is not the case if only the program was killed."""
+        """True if bytes were changed or files are missing. A killed program alone does not cause this."""
     @property
     def problems(self) -> list[str]:
         """Missing or damaged parts, one sentence each."""
@@ -90,7 +90,7 @@ class Analysis:
 
     @property
     def digest(self) -> str:
-        """Hash of all tables, which is equal for equal tables."""
+        """Hash of all tables; equal tables have equal hashes."""
     def write(self, folder: str | PathLike[str]) -> list[PathLike[str]]:
         """Writes every table as CSV and JSON into `folder`; returns the files."""
     def figure(self, name: str) -> Figure:
@@ -108,7 +108,7 @@ class Analysis:
 
 @final
 class Figure:
-    """A figure of the report, displayed as the value of a notebook's cell."""
+    """A figure of the report, which notebooks display as a cell's value."""
 
     @property
     def name(self) -> str: ...

@@ -3,8 +3,8 @@
 docs/cluster.md describes its use. The native part of the module does the work in three steps, with shuffles in between:
 1. cut chunks at page boundaries and pack them by bucket of pages,
 2. analyse the pages of each bucket,
-3. join the buckets' results about the same CTAs.
-Rows are packets of some hundred kilobytes.
+3. join the buckets' results for the same CTAs.
+Rows are packets of a few hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from superstep import _native
 
 # Columns of a shuffle.
 SCHEMA = "capture int, bucket int, kind tinyint, chunk bigint, number int, blob binary"
-# The accesses of a bucket have to arrive in the order of the program.
+# The accesses of a bucket have to arrive in program order.
 ORDER = ["capture", "bucket", "chunk", "number"]
 MODULE = "superstep-module"
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 16
-# Spark's default batches have thousands of rows, which is too much for rows of this size.
+# Spark's default batches have thousands of rows, which is too many for rows of this size.
 SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": BATCH_ROWS,
     "spark.sql.parquet.columnarReaderBatchSize": BATCH_ROWS,
@@ -47,12 +47,12 @@ class ClusterError(superstep.SuperstepError):
 
 
 def analyse(session, captures, parts, *, buckets=None, task_memory=1 << 30, wait=120.0, report=lambda line: None):
-    """Analyses captures on the cluster of a Spark session; yields an `Analysis` for each, in their order.
+    """Analyses captures on the cluster of a Spark session; yields an `Analysis` for each, in order.
 
     All machines must have access to the captures and the folder `parts`. `parts` keeps finished steps, so that the
     analysis continues after them when called again with the same arguments. The caller removes `parts`. A task uses
     about `task_memory` bytes outside Java's heap. The analysis ends after `wait` seconds without an executor. `report`
-    is called with lines about the progress.
+    is called with progress lines.
     """
     job = _Job(session, [str(Path(path).resolve()) for path in captures], Path(parts).resolve(), buckets, task_memory)
     with _Settings(session), _Watch(session, wait, report) as watch:
@@ -79,7 +79,7 @@ class _Job:
             for task in _native.tasks(capture, size)
         ]
         self.arguments = (paths, str(parts / "errors"), self.buckets, task_memory)
-        # Describes the inputs of the parts, which are only used again for the same inputs.
+        # Describes the inputs of the parts, which are reused only for the same inputs.
         files = [sorted((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in c.folder.iterdir()) for c in self.opened]
         whole = {"version": superstep.__version__, "buckets": self.buckets, "captures": paths, "files": files}
         self.description = json.dumps(whole)
@@ -110,7 +110,7 @@ class _Job:
     def write(self, name, rows, watch):
         folder = self.parts / name
         if (folder / "_SUCCESS").is_file():
-            watch.report(f"{name}: finished before")
+            watch.report(f"{name}: already finished")
             return
         writer = rows().write.mode("overwrite").option("compression", "none")
         # Each task's rows wait in Java's heap for the end of a block.
@@ -122,7 +122,7 @@ class _Job:
                 raise self.failure(name, error, watch) from error
 
     def failure(self, name, error, watch):
-        """Returns the error of a failed step. A message that a task wrote is preferred to Spark's."""
+        """Returns the error of a failed step. A message written by a task takes precedence over Spark's."""
         for path in sorted((self.parts / "errors").glob("*.json")):
             noted = json.loads(path.read_text())
             kind = superstep.CaptureError if noted["kind"] == "CaptureError" else ClusterError

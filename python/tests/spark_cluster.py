@@ -13,7 +13,7 @@ SPARK = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 
 class Cluster:
-    """A master, and workers of one core each."""
+    """A master, and workers with one core each."""
 
     def __init__(self, workers, memory="768m"):
         self.folder = tempfile.TemporaryDirectory()
@@ -41,7 +41,7 @@ class Cluster:
         return self.start("worker.Worker", "--cores", "1", "--memory", self.memory, "--work-dir", folder, self.url)
 
     def executors(self):
-        """Process numbers of the executors of all workers."""
+        """Returns the process IDs of all workers' executors."""
         workers = {worker.pid for worker in self.workers if worker.poll() is None}
         found = []
         for process in Path("/proc").glob("[0-9]*"):
@@ -62,7 +62,7 @@ class Cluster:
             process.terminate()
             process.wait()
             log.close()
-        # Executors end when their workers have.
+        # Executors end after their workers.
         for _ in range(50):
             try:
                 return self.folder.cleanup()

@@ -1,7 +1,7 @@
-"""The same tables from one machine and from clusters of several sizes: `spark_equal.py FOLDER`, which holds captures at
-any depth, those of suites for instance. Takes an hour for large suites.
+"""Compares tables from one machine with those from clusters of several sizes: `spark_equal.py FOLDER`, which holds
+captures at any depth, such as those of suites. Takes an hour for large suites.
 
-Prints a line for each number of workers and of buckets, and the captures whose tables differ; the exit code is 1 if some
+Prints a line for each number of workers and buckets, with the captures whose tables differ; the exit code is 1 if any
 do.
 """
 
@@ -23,7 +23,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--buckets", type=int, nargs="+", default=[1, 7, 64, 512])
-    parser.add_argument("--between", type=float, nargs=2, default=[0, float("inf")], help="accesses of the captures")
+    parser.add_argument("--between", type=float, nargs=2, default=[0, float("inf")], help="range of accesses per capture")
     arguments = parser.parse_args()
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     least, most = arguments.between

@@ -1,7 +1,7 @@
-"""What becomes of an analysis on a cluster whose processes are killed: `spark_faults.py CAPTURE`. Takes minutes.
+"""Runs an analysis on a cluster whose processes are killed: `spark_faults.py CAPTURE`. Takes minutes.
 
-Prints a line for each fault: what happened, how the analysis ended, how long it took, and whether its tables are those of
-one machine.
+Prints a line for each fault: its name, how the analysis ended, how long it took, and whether its tables equal those
+from one machine.
 """
 
 import os
@@ -50,21 +50,21 @@ def nothing(cluster, driver):
 
 
 MAP, REDUCE, JOIN = "map", "reduce", "join"
-# Name, settings, the moment, what is done.
+# Name, settings, moment and action.
 FAULTS = [
     ("none", {}, MAP, nothing),
     ("speculation", {"spark.speculation": "true", "spark.speculation.multiplier": "1.1"}, MAP, nothing),
-    ("executor killed in the map", {}, MAP, executor),
+    ("executor killed during the map", {}, MAP, executor),
     ("executor killed while pages are analysed and written", {}, REDUCE, executor),
     ("executor killed while CTAs are joined and written", {}, JOIN, executor),
-    ("worker killed and its files removed, pages", {}, REDUCE, worker),
-    ("driver killed while CTAs are joined, started again", {}, JOIN, driver_itself),
+    ("worker killed and its files removed while pages are analysed", {}, REDUCE, worker),
+    ("driver killed while CTAs are joined, then restarted", {}, JOIN, driver_itself),
     ("all workers killed", {}, REDUCE, all_workers),
 ]
 
 
 def moment(line, tasks):
-    """Whether some tasks, not all, of a stage have ended, and of which one."""
+    """Returns the stage of which some tasks, but not all, have ended."""
     match = re.fullmatch(r"(\w+): (\d+) of (\d+) tasks", line.strip())
     if match is None or not 0 < int(match[2]) < int(match[3]):
         return None
@@ -75,7 +75,7 @@ def moment(line, tasks):
 
 
 def run(cluster, capture, out, settings, when=None, do=nothing):
-    """The analysis; returns its exit code and the last lines that it printed."""
+    """Runs the analysis; returns its exit code, its output lines, and whether `do` was called."""
     settings = [f"--spark-conf={name}={value}" for name, value in (SETTINGS | settings).items()]
     command = [sys.executable, "-m", "superstep.spark", "--spark", cluster.url, "-o", out, f"--buckets={BUCKETS}"]
     command += ["--executor-wait=10", "--task-memory=512M", *settings, capture]
@@ -102,7 +102,7 @@ def main():
             code, lines, done = run(cluster, capture, out, settings, when, do)
             if do is driver_itself:
                 code, lines, _ = run(cluster, capture, out, settings)
-                lines = [line for line in lines if "finished before" in line] + lines
+                lines = [line for line in lines if "already finished" in line] + lines
                 name += f" ({lines[0]})"
             seconds = time.monotonic() - started
         outcome = f"{seconds:5.0f} s, code {code}"
@@ -110,7 +110,7 @@ def main():
             outcome += ", equal" if lines[-1].endswith(digest) else ", DIFFERENT"
         else:
             outcome += f": {lines[-1]}"
-        missed = "" if done or do is nothing else " (the moment did not come)"
+        missed = "" if done or do is nothing else " (the moment never came)"
         print(f"{name}{missed}: {outcome}", flush=True)
 
 

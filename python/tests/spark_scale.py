@@ -1,8 +1,8 @@
-"""One capture on one machine and on a cluster of workers with little memory: `spark_scale.py CAPTURE`. Takes minutes.
+"""Analyses a capture on one machine and on a cluster of workers with little memory: `spark_scale.py CAPTURE`. Takes minutes.
 
-Prints how long each took, whether the tables are equal, what went over the shuffles, what was spilled, and how much
-memory Java and the tasks outside of it had at most. Where control groups of version 1 can be made, each worker with all
-that it starts has `--memory`, and no more, from the kernel; elsewhere nothing but Superstep keeps to that.
+Prints how long each took, whether the tables are equal, how much was shuffled and spilled, and the peak
+memory of Java and of the tasks outside it. Where version 1 control groups can be created, the kernel limits each
+worker and its children to `--memory`; elsewhere, only Superstep observes the limit.
 """
 
 import argparse
@@ -22,7 +22,7 @@ GROUPS = Path("/sys/fs/cgroup/memory")
 
 
 def parents():
-    """The processes of this machine: their parents, their peaks of resident memory in bytes, and whether each is Java."""
+    """Returns each process's parent and peak resident memory in bytes, and whether it is Java."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -56,7 +56,7 @@ class Peaks(threading.Thread):
 
 
 def confine(process, name, memory):
-    """A group of the kernel's for a process and what it starts; `None` where none can be made."""
+    """Creates a control group for a process and its children; returns `None` if that fails."""
     group = GROUPS / f"superstep-{os.getpid()}-{name}"
     try:
         group.mkdir()
@@ -68,7 +68,7 @@ def confine(process, name, memory):
 
 
 def metrics(folder):
-    """Sums over all tasks of the only application whose log lies in `folder`."""
+    """Returns sums over all tasks of the only application with a log in `folder`."""
     sums = {"shuffled": 0, "rows": 0, "spilled": 0, "failed": 0}
     (log,) = folder.iterdir()
     with log.open() as lines:
@@ -89,7 +89,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("capture", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--memory", type=int, default=2 << 30, metavar="BYTES", help="of a worker and all that it starts")
+    parser.add_argument("--memory", type=int, default=2 << 30, metavar="BYTES", help="limit for a worker and its children")
     parser.add_argument("--java", type=int, default=768 << 20, metavar="BYTES", help="heap of an executor")
     parser.add_argument("--task", type=int, default=512 << 20, metavar="BYTES", help="--task-memory")
     parser.add_argument("--buckets", type=int, default=64)
@@ -128,12 +128,12 @@ def main():
         equal = "not compared" if digest is None else "equal" if digest in ended.stdout else "DIFFERENT"
         print(f"{arguments.workers} workers, {arguments.buckets} buckets: {seconds:.0f} s, code {ended.returncode}, {equal}")
         sums = metrics(log)
-        print(f"shuffles: {sums['shuffled'] / accesses:.2f} bytes an access, {sums['rows']:,} rows in all")
+        print(f"shuffles: {sums['shuffled'] / accesses:.2f} bytes per access, {sums['rows']:,} rows in total")
         print(f"spilled by Spark: {sums['spilled']:,} bytes; failed tasks: {sums['failed']}")
-        print(f"peak resident memory: Java {peaks.java:,} bytes, a process of tasks {peaks.tasks:,} bytes")
+        print(f"peak resident memory: Java {peaks.java:,} bytes, a task process {peaks.tasks:,} bytes")
         for group in filter(None, groups):
             most, refused = ((group / f"memory.{name}").read_text().strip() for name in ("max_usage_in_bytes", "failcnt"))
-            print(f"worker in a group of {arguments.memory:,} bytes: at most {int(most):,} with cached files; limit met {refused} times")
+            print(f"worker in a group of {arguments.memory:,} bytes: peak {int(most):,} with cached files; limit reached {refused} times")
         print(f"code {ended.returncode}", flush=True)
     for group in filter(None, groups):
         try:

@@ -1,4 +1,4 @@
-"""Runs the notebook of the documents, as somebody would who opens it beside the folder of a run."""
+"""Runs the notebook in the documentation like a user who opens it beside the folder of a run."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Notebook(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        # What belongs to Jupyter's users is neither read nor written.
+        # The user's own Jupyter files are neither read nor written.
         places = {name: str(self.folder / name) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
         self.enterContext(mock.patch.dict(os.environ, places))
         self.notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)

@@ -1,4 +1,4 @@
-"""Tests of `superstep.spark`: on this process's Spark, and on a cluster of two worker processes."""
+"""Tests of `superstep.spark`: in local mode, and on a cluster of two worker processes."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = [ROOT / "trace" / "tests" / "captures" / name for name in ("whole", "killed")]
 SMALL = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
 
-# One session analyses one capture after the other.
+# One session analyses several captures in turn.
 TWICE = """
 import sys
 from pyspark.sql import SparkSession
@@ -63,28 +63,28 @@ class Local(unittest.TestCase):
         found = spark.analyse(self.session, captures, self.folder / parts, **arguments)
         return [analysis.digest for analysis in found]
 
-    def test_equals_one_machine_and_goes_on_from_what_is_finished(self):
+    def test_equals_one_machine_and_resumes_after_finished_steps(self):
         lines = []
         self.assertEqual(self.analyse(CAPTURES, buckets=2, report=lines.append), digests())
-        self.assertNotIn("pages: finished before", lines)
+        self.assertNotIn("pages: already finished", lines)
         # As if it had been interrupted in the last step.
         (self.folder / "parts" / "ctas" / "_SUCCESS").unlink()
         self.assertEqual(self.analyse(CAPTURES, buckets=2, report=lines.append), digests())
-        self.assertIn("pages: finished before", lines)
-        self.assertNotIn("ctas: finished before", lines)
+        self.assertIn("pages: already finished", lines)
+        self.assertNotIn("ctas: already finished", lines)
 
-    def test_settings_of_the_session_stay(self):
+    def test_session_settings_are_restored(self):
         name = "spark.sql.execution.arrow.maxRecordsPerBatch"
         before = self.session.conf.get(name)
         self.analyse(CAPTURES[:1], buckets=1)
         self.assertEqual(self.session.conf.get(name), before)
 
-    def test_a_damaged_chunk_is_named(self):
+    def test_damaged_chunk_is_named(self):
         capture = self.folder / "capture"
         shutil.copytree(CAPTURES[0], capture)
         stream = sorted(capture.glob("stream-*.sst"))[0]
         data = bytearray(stream.read_bytes())
-        # Behind the headers of the file and of its first chunk.
+        # After the headers of the file and of its first chunk.
         data[32 + 48 + 5] ^= 1
         stream.write_bytes(data)
         with self.assertRaisesRegex(superstep.CaptureError, f"{stream.name}.*checksum"):
@@ -99,14 +99,14 @@ class Standalone(unittest.TestCase):
         environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
         return subprocess.run([*command, *CAPTURES], env=environment, capture_output=True, text=True, timeout=300)
 
-    def test_two_workers_and_none(self):
+    def test_analysis_needs_workers(self):
         with tempfile.TemporaryDirectory() as out, Cluster(0) as cluster:
             nobody = self.run_main(cluster, out, "--executor-wait=2")
             self.assertEqual(nobody.returncode, 11, nobody.stderr)
             self.assertIn("no executor for 2 seconds", nobody.stderr)
             cluster.workers = [cluster.worker() for _ in range(2)]
             both = self.run_main(cluster, out, "--buckets=7")
-            # One of the captures is of a killed program.
+            # One of the captures is from a killed program.
             self.assertEqual(both.returncode, 9, both.stderr)
             self.assertEqual([line.split()[-1] for line in both.stdout.splitlines()], digests())
             self.assertEqual(sorted(os.listdir(out)), ["0-whole", "1-killed"])

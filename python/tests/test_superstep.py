@@ -1,4 +1,4 @@
-"""Tests of the installed module: captures of the repository, read with pyarrow, and the examples of docs/python.md."""
+"""Tests of the installed module: captures in the repository, read with pyarrow, and the examples in docs/python.md."""
 
 import re
 import tempfile
@@ -48,11 +48,11 @@ class Captures(unittest.TestCase):
         self.assertEqual(stream(accesses(columns=["offset", "op"])).column_names, ["op", "offset"])
         self.assertEqual(stream(accesses(threads=1)), stream(accesses(threads=3)))
 
-    def test_each_use_reads_anew(self):
+    def test_each_use_reads_again(self):
         accesses = self.capture.accesses()
         self.assertEqual(stream(accesses), stream(accesses))
 
-    def test_a_capsule_that_nobody_takes(self):
+    def test_unconsumed_capsule_is_released(self):
         self.capture.accesses().__arrow_c_stream__()
 
     def test_analysis(self):
@@ -74,11 +74,11 @@ class Captures(unittest.TestCase):
             self.assertEqual(svg.findtext("{*}title"), figure.title)
             self.assertEqual(svg.findtext("{*}desc"), figure.description)
             self.assertEqual(figure.png[:8], b"\x89PNG\r\n\x1a\n")
-            # A notebook shows one of both.
+            # A notebook shows one of the two.
             self.assertNotEqual(figure._repr_svg_() is None, figure._repr_png_() is None)
         degree = analysis.figure("degree")
         self.assertEqual(degree._repr_svg_(), degree.svg)
-        # The program goes by the folder of its capture, which is in front in the table.
+        # The program is named after its capture's folder; its name is in the table's first column.
         self.assertIn(">\nwhole\n<", degree.svg)
         table = pyarrow.table(degree.table)
         self.assertEqual(table.drop_columns("application").to_pydict(), pyarrow.table(analysis["degree"]).to_pydict())
@@ -94,10 +94,10 @@ class Captures(unittest.TestCase):
         with self.assertRaisesRegex(superstep.SuperstepError, "degree.png"):
             degree.save(folder / "nowhere" / "degree.png")
 
-    def test_figures_that_there_are_not(self):
-        with self.assertRaisesRegex(KeyError, "there are data-volume, transfer-size"):
+    def test_missing_figures(self):
+        with self.assertRaisesRegex(KeyError, "known figures: data-volume, transfer-size"):
             self.capture.analyse().figure("nothing")
-        # It was written by hand, without the times of its launches.
+        # This capture was written by hand, without launch times.
         analysis = superstep.open(CAPTURES / "notes").analyse()
         self.assertNotIn("timeline", [figure.name for figure in analysis.figures()])
         with self.assertRaisesRegex(superstep.SuperstepError, "failed to draw timeline: it shows when launches ran"):
@@ -111,17 +111,17 @@ class Captures(unittest.TestCase):
         with self.assertRaises(KeyError):
             self.capture.analyse()["nothing"]
 
-    def test_no_capture(self):
+    def test_folder_without_capture(self):
         with self.assertRaisesRegex(superstep.SuperstepError, "not a capture"):
             superstep.open(ROOT)
 
-    def test_an_incomplete_capture(self):
+    def test_incomplete_capture(self):
         capture = superstep.open(CAPTURES / "killed")
         self.assertFalse(capture.complete)
         self.assertTrue(capture.problems)
         self.assertEqual(stream(capture.accesses()).num_rows, capture.thread_accesses)
 
-    def test_what_the_module_has_stands_in_its_stub(self):
+    def test_stub_lists_all_members(self):
         stub = (ROOT / "python" / "superstep" / "__init__.pyi").read_text()
         for kind in ("Capture", "Accesses", "Analysis", "Table", "Figure"):
             body = re.search(rf"^class {kind}:\n((?:    .*\n|\n)+)", stub, re.M).group(1)
@@ -132,7 +132,7 @@ class Captures(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    def test_its_examples(self):
+    def test_examples_run(self):
         page = (ROOT / "docs" / "python.md").read_text()
         names = {"path": CAPTURES / "whole"}
         for example in re.findall(r"^```python \w+\n(.*?)^```", page, re.M | re.S):

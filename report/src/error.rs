@@ -4,7 +4,7 @@ use superstep_analysis::AnalysisError;
 use superstep_table::FileError;
 use superstep_trace::TraceError;
 
-/// Errors of making documents from tables.
+/// Errors in turning tables into documents.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error(transparent)]
@@ -18,7 +18,7 @@ pub enum ReportError {
         figure: &'static str,
         reason: String,
     },
-    #[error("failed to draw {figure}: there is no figure of this name; there are {}", known.join(", "))]
+    #[error("failed to draw {figure}: there is no figure of this name; known figures: {}", known.join(", "))]
     NoSuchFigure {
         figure: String,
         known: Vec<&'static str>,
@@ -27,7 +27,7 @@ pub enum ReportError {
     #[error("failed to draw {figure}: it shows {shows}")]
     NothingToDraw { figure: String, shows: &'static str },
     #[error(
-        "failed to compare a run with the published values of the thesis: {reason}; they need a run of all six programs by `superstep suite thesis --size thesis`"
+        "failed to compare a run with the published values of the thesis: {reason}; run all six programs with `superstep suite thesis --size thesis`"
     )]
     Reproduction { reason: String },
 }

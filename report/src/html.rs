@@ -48,7 +48,7 @@ pub(crate) enum Meaning {
     Neutral,
 }
 
-/// Placeholder of an absent number.
+/// Placeholder for an absent number.
 pub(crate) const DASH: &str = "–";
 
 impl Cell {
@@ -188,7 +188,7 @@ pub(crate) fn grouped(value: u64) -> String {
     out
 }
 
-/// Makes a valid id of an element from `name`, with a prefix.
+/// Makes a valid element id from `name`, with a prefix.
 pub(crate) fn id(prefix: &str, name: &str) -> String {
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     format!("{prefix}-{name}")

@@ -27,7 +27,7 @@ pub(crate) const STUDIES: [Work; 2] = [
     },
 ];
 
-/// The suite whose programs the published numbers are about.
+/// The suite whose programs have published numbers.
 pub const RODINIA: &str = "rodinia";
 
 /// Published numbers; the file describes them.
@@ -56,7 +56,7 @@ pub fn rodinia() -> Rodinia {
 
 /// The size in Rodinia's manifests that the published times are for.
 pub const CPU_SIZE: &str = "published";
-/// The program of Rodinia whose tracing is measured, and its size.
+/// The Rodinia program whose tracing is measured, and its size.
 pub const CPU_TRACED: (&str, &str) = ("hotspot3D", "thesis");
 /// The best published time of an empty launch with synchronisation, in microseconds.
 pub const CPU_EMPTY_LAUNCH_US: f64 = 4.0;

@@ -1,4 +1,4 @@
-//! Speed of the group codec and of the digest, in thread accesses per second on one core.
+//! Speed of the group codec and the digest, in thread accesses per second on one core.
 //!
 //! `cargo bench -p superstep-trace`
 
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
-/// Returns groups of a stencil: five loads and a store of neighbouring warps, all arithmetic sequences.
+/// Returns groups from a stencil: five loads and a store by neighbouring warps, all in arithmetic sequences.
 fn coalesced() -> Vec<AccessGroup> {
     patterned(|cta, step, site, lane| {
         (u64::from(site) << 24) + u64::from(cta) * 4096 + step * 128 + lane * 4
@@ -84,7 +84,7 @@ fn main() {
             });
         });
         eprintln!(
-            "{name}: {:.3} bytes an access",
+            "{name}: {:.3} bytes per access",
             stored_bytes as f64 / accesses as f64
         );
 

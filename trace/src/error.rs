@@ -1,24 +1,24 @@
-//! Errors of this library.
+//! Errors from this library.
 
 use std::path::{Path, PathBuf};
 
-/// Errors of journals.
+/// Errors in journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     #[error("it is empty")]
     Empty,
-    #[error("it has no beginning")]
+    #[error("it does not start with a `begin` note")]
     NoBeginning,
     #[error("no kernel has the number {number}")]
     UnknownKernel { number: usize },
 }
 
-/// Errors of captures and tables.
+/// Errors in captures and tables.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// "write", "create" and the like.
+        /// "write", "create", and so on.
         action: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -34,22 +34,22 @@ pub enum TraceError {
     )]
     DiskFull {
         path: PathBuf,
-        /// Length of the file in whole chunks.
+        /// Length of the file up to its last whole chunk.
         kept_bytes: u64,
     },
-    #[error("failed to write {}: an earlier write failed, and nothing was added since", path.display())]
+    #[error("failed to write {}: an earlier write failed, and nothing has been added since", path.display())]
     WriterStopped { path: PathBuf },
     #[error(
-        "failed to write {}: another process is writing its capture there; put {{process}} into the path of the capture to give each process its own",
+        "failed to write {}: another process is writing its capture there; put {{process}} in the capture's path to give each process its own capture",
         path.display()
     )]
     InUse { path: PathBuf },
-    #[error("failed to end the capture: a thread is still writing it")]
+    #[error("failed to end the capture: a thread is still writing to it")]
     Busy,
     #[error("failed to open {}: {reason}", path.display())]
     NotACapture {
         path: PathBuf,
-        /// The missing part, and how to fix that.
+        /// What is missing, and how to fix it.
         reason: String,
     },
     #[error(
@@ -89,7 +89,7 @@ pub enum TraceError {
         "failed to read the capture: site {site} is in none of its module tables; not all of the capture's modules were registered; rebuild the program and trace it again"
     )]
     UnknownSite { site: crate::SiteId },
-    #[error("the reading of the capture was interrupted")]
+    #[error("reading the capture was interrupted")]
     Interrupted,
     #[error("failed to export: {reason}")]
     Export { reason: String },

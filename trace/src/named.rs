@@ -1,6 +1,6 @@
 //! Enums whose variants have names.
 
-/// Error for a text that names no variant of an enum.
+/// Error for text that names no variant of an enum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} {name:?}; expected {expected}")]
 pub struct UnknownName {
@@ -9,7 +9,8 @@ pub struct UnknownName {
     pub expected: String,
 }
 
-/// Declares an enum whose variants have names, which serde uses, too. The text in parentheses is the enum's name in messages.
+/// Declares an enum whose variants have names, which serde also uses. The text in parentheses is the enum's name in
+/// messages.
 macro_rules! named {
     (
         $(#[$about:meta])*

@@ -1,4 +1,4 @@
-//! Addresses resolve to the allocations at a point in time.
+//! Checks that addresses resolve to the allocations that are live at a point in time.
 
 use proptest::prelude::*;
 use superstep_testing::{self as testing, CaptureBuilder};
@@ -48,13 +48,13 @@ fn reused_memory_belongs_to_the_live_allocation() {
     assert_eq!(
         at(3, 5009),
         Some(("weights".into(), 9)),
-        "symbols are no heap ordinals"
+        "symbols have no heap ordinals"
     );
     let freed: Vec<_> = capture.allocations().iter().map(|a| a.freed).collect();
     assert_eq!(freed, [None, Some(5), None, None]);
 }
 
-/// Returns the live allocations at a final launch.
+/// Returns the ids of the allocations that are live at a final launch.
 fn alive(mut events: CaptureBuilder) -> Vec<u32> {
     ask(&mut events);
     let capture = events.kill();

@@ -154,7 +154,7 @@ fn a_stream_file_cut_off_anywhere_keeps_its_whole_chunks() {
     assert_eq!(most, all.len(), "only the end chunk is missing");
 }
 
-/// Returns an event without the parts that depend on later events and the stream's file.
+/// Returns an event without the parts that depend on later events or the stream's file.
 fn alone(timed: TimedEvent<HostEvent<'_>>) -> TimedEvent<HostEvent<'_>> {
     let event = match timed.event {
         HostEvent::Launch(record) => HostEvent::Launch(LaunchRecord {
@@ -259,14 +259,14 @@ fn damage_in_the_middle_keeps_what_precedes_it() {
 }
 
 #[test]
-fn a_missing_stream_file_is_noticed() {
+fn a_missing_stream_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), BASE, &small());
     std::fs::remove_file(folder.path().join("stream-0.sst")).unwrap();
     let capture = Capture::open(folder.path()).unwrap();
     assert!(!capture.complete);
     assert!(
-        capture.problems[0].contains("launch 0 made 320 thread accesses, the file holds 0"),
+        capture.problems[0].contains("launch 0 made 320 thread accesses, but the file holds 0"),
         "{:?}",
         capture.problems
     );
@@ -335,7 +335,7 @@ fn other_versions_are_refused() {
     }
 }
 
-/// Simulates a full disk by a limit on the size of files, and by /dev/full.
+/// Simulates a full disk with /dev/full.
 #[test]
 fn full_disk_is_reported() {
     let folder = tempfile::tempdir().unwrap();

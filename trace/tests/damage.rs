@@ -1,4 +1,4 @@
-//! Damage that checksums do not reveal: contents of chunks are changed, and their checksums recomputed.
+//! Damage that checksums do not reveal: chunk contents are changed, and their checksums recomputed.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn seal(chunk: &mut [u8]) {
     chunk[40..48].copy_from_slice(&header.to_le_bytes());
 }
 
-/// Changes the bytes of one chunk, or of the file's header, in the capture in `folder`.
+/// Changes bytes of one chunk, or of its header, in a file of the capture in `folder`.
 fn change(folder: &std::path::Path, file: &str, chunk: usize, changes: &[(usize, u8)]) {
     let path = folder.join(file);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -82,7 +82,7 @@ proptest! {
     }
 }
 
-/// Writes two launches and a chunk of parts, the fourth of the file.
+/// Writes two launches and a chunk of parts, whose index is [`PARTS_CHUNK`].
 fn with_parts(folder: &std::path::Path) {
     let mut capture = testing::CaptureBuilder::new(folder, &common::module());
     for _ in 0..2 {
@@ -155,7 +155,7 @@ fn one_chunk(folder: &std::path::Path, lanes: u32) {
 #[test]
 fn claimed_sizes_are_checked() {
     let folder = tempfile::tempdir().unwrap();
-    // Length of the contents: 1 GiB, the limit of a chunk.
+    // Length of the contents: 1 GiB, the limit for a chunk.
     one_chunk(folder.path(), 32);
     change(
         folder.path(),
@@ -187,7 +187,7 @@ fn claimed_sizes_are_checked() {
     );
 }
 
-/// An end that claims more accesses than there are, and impossible sizes.
+/// The launch's end claims more accesses than there are, and the sizes are impossible.
 #[test]
 fn launch_that_claims_2_to_60_accesses_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +200,7 @@ fn launch_that_claims_2_to_60_accesses_is_reported() {
     assert!(!capture.complete);
     assert!(
         capture.problems[0]
-            .contains("launch 0 made 1152921504606846976 thread accesses, the file holds 0"),
+            .contains("launch 0 made 1152921504606846976 thread accesses, but the file holds 0"),
         "{:?}",
         capture.problems
     );

@@ -19,7 +19,7 @@ fn digest_of_chunks(chunks: &[Vec<AccessGroup>], base: u64) -> LaunchDigest {
     digest::launches(&capture).unwrap()[0].1
 }
 
-/// Splits groups into a group for each lane.
+/// Splits a group into one group per lane.
 fn split(group: &AccessGroup) -> Vec<AccessGroup> {
     let lanes = (0..32).filter(|lane| group.mask >> lane & 1 == 1);
     let single = |(lane, &address): (u32, &u64)| {

@@ -21,7 +21,8 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Computes the digest of groups in the memory of `common::write`: three blocks of 64 KiB at 1 MiB steps, the third a symbol.
+/// Computes the digest of groups in the memory of `common::write`: three 64 KiB blocks at 1 MiB intervals, the third a
+/// symbol.
 fn digest(stream: u64, launch: u64, groups: &[AccessGroup]) -> String {
     let p = 0x9e3779b97f4a7c15u64;
     let sites = common::module().sites;

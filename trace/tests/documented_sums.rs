@@ -1,4 +1,4 @@
-//! Checks that captures in situ are written as documented; `documented_format.rs` checks traces.
+//! Checks that in-situ captures are written as documented; `documented_format.rs` checks traces.
 
 mod common;
 

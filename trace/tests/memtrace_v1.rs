@@ -1,4 +1,4 @@
-//! Export and import of the thesis's format.
+//! Export to and import from the thesis's format.
 
 mod common;
 
@@ -11,7 +11,7 @@ use superstep_trace::*;
 
 const BASE: u64 = 0x7f00_0000_0000;
 
-/// Reads a file by its description alone. Returns each launch's kernel and the words of its records.
+/// Reads a file using only the description of the format. Returns each launch's kernel and the words of its records.
 fn independent_reader(bytes: &[u8]) -> Vec<(String, Vec<[u64; 3]>)> {
     assert_eq!(bytes[0], 24);
     assert_eq!(bytes[1], b'\n');

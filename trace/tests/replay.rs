@@ -52,7 +52,7 @@ fn symbol(name: &str) -> AllocationKind {
     AllocationKind::Symbol { name: name.into() }
 }
 
-/// Writes two streams, sequence numbers that are not in file order, and almost every event.
+/// Writes two streams, sequence numbers that are not in file order, and almost every kind of event.
 fn whole(folder: &Path) -> Capture {
     let mut capture = begin(folder, &header());
     capture.allocate(0x20_0000, 128, symbol("table"));

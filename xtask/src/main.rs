@@ -27,7 +27,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Find or install Clang and LLVM 22 and the CUDA pieces
+    /// Find or install Clang and LLVM 22 and the CUDA components
     Setup,
     /// Build, then list what was found and how to fix what is missing (`superstep doctor`)
     Doctor(Passed),

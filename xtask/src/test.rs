@@ -1,7 +1,7 @@
 //! `cargo xtask test`: formatting, lints, the repository's own rules, unit and end-to-end tests, documentation tests.
 //!
-//! Everything runs in the profile of `cargo xtask build`: the end-to-end tests need optimised runtimes, and a second profile would compile
-//! every dependency twice. `cargo xtask suite` then finds everything built.
+//! Everything uses the profile of `cargo xtask build`: the end-to-end tests need optimised runtimes, and a second profile
+//! would compile every dependency twice. `cargo xtask suite` then finds everything built.
 
 use anyhow::{Context as _, Result};
 use superstep_toolchain::Toolchain;
@@ -11,7 +11,7 @@ use xshell::cmd;
 use crate::context::Context;
 use crate::{build, test_tools, tidy, wheel};
 
-/// Runs the checks, unless `is_fast`, and all tests; `runner` has further arguments for the test runner.
+/// Runs the checks, unless `is_fast`, and all tests; `runner` contains further arguments for the test runner.
 pub fn run(context: &Context, is_fast: bool, runner: &[String]) -> Result<()> {
     let toolchain = build::toolchain()?;
     if !is_fast {
@@ -31,7 +31,7 @@ pub fn bless(context: &Context, sizes: &[String]) -> Result<()> {
         .run()
         .with_context(|| format!("failed to bless the thesis suite at size {size}"))?;
     }
-    // After the digests, so that tests which read them see the new ones.
+    // Runs after the digests are written, so that tests that read them see the new ones.
     let variables = [("INSTA_UPDATE", "always")];
     all_tests(context, &build::toolchain()?, &variables, &[])?;
     cmd!(context.shell, "git status --short")
@@ -52,7 +52,7 @@ fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
         .context("failed: clippy's findings are above")
 }
 
-/// Tests that need a tool which may be missing, by the variable that names it.
+/// Tests that need a tool that may be missing, by the variable that names the tool.
 const NEED_A_TOOL: [(&str, &str); 2] = [
     (test_tools::CMAKE, "test(cmake)"),
     (test_tools::BROWSER_VARIABLE, "binary(browser)"),

@@ -21,14 +21,14 @@ pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
 /// Folder of the packages that run a notebook.
 pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
 
-/// Folders of Spark's packages, as in `PYTHONPATH`.
+/// Folders of Spark's packages, in the format of `PYTHONPATH`.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
 #[derive(Clone, Copy)]
 enum Tool {
     /// Python packages, pinned by version and hash in pip's format; with a second list, built from source with the packages in it.
     Python(&'static str, Option<&'static str>),
-    /// One of these programs, the option that prints its version, and the Debian package with the first.
+    /// One of these programs, the option that prints its version, and the Debian package that contains the first.
     Program(&'static [&'static str], &'static str, &'static str),
 }
 
@@ -76,7 +76,7 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
     (BROWSER_VARIABLE, &[(BROWSER, "")]),
 ];
 
-/// Lists what is missing, installs it where this process may, and returns the variables by which the tests find it.
+/// Lists what is missing, installs it if this process has the rights, and returns the variables by which the tests find it.
 ///
 /// If that fails, a warning says so and the tests that need it are skipped; with `CI` set, that is an error.
 pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
@@ -119,7 +119,7 @@ impl Tool {
         }
     }
 
-    /// Returns its path, after installing it if needed.
+    /// Returns the tool's path, after installing the tool if needed.
     fn path(self, context: &Context) -> Result<String> {
         match self {
             Tool::Python(list, needs) => {
@@ -149,7 +149,7 @@ fn running(names: &[&str], version: &str) -> Option<String> {
     names.iter().find(runs).map(|name| (*name).to_owned())
 }
 
-/// Installs wheels of the packages into a folder of the cache, whose name changes with the pins, and returns it.
+/// Installs the packages' wheels into a cache folder whose name changes with the pins, and returns the folder.
 pub fn python_packages(context: &Context, requirements: &str) -> Result<String> {
     packages(context, requirements, None)
 }
@@ -188,8 +188,8 @@ fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Resul
         if !renamed {
             shell.remove_path(&staging)?;
         }
-        installed.context("failed to install the packages of the tests with pip")?;
-        // Another process may have made the folder first.
+        installed.context("failed to install the packages for the tests with pip")?;
+        // Another process may have created the folder first.
         ensure!(folder.is_dir(), "failed to create {}", folder.display());
     }
     Ok(folder.display().to_string())

@@ -6,7 +6,7 @@ use xshell::cmd;
 
 use crate::context::Context;
 
-/// Every crate, and the crates of the workspace that it may depend on, as in the code map of ARCHITECTURE.md. Tests may also use
+/// Every crate, and the workspace crates that it may depend on, as in the code map in ARCHITECTURE.md. Tests may also use
 /// `superstep-testing`, and `superstep-toolchain` to compile small programs.
 const LAYERS: [(&str, &str); 17] = [
     ("superstep-trace", ""),
@@ -42,7 +42,7 @@ const FORBIDDEN: [(&str, &str); 3] = [
     ),
     (
         r"(^|[^[:alnum:]._}~>$/-])/(home|work|tmp/w)/",
-        "paths that exist on one machine only",
+        "paths that exist only on one machine",
     ),
     (
         r"(allow|expect)\(clippy::undocumented_unsafe_blocks",
@@ -68,7 +68,7 @@ pub fn run(context: &Context) -> Result<()> {
         "git ls-files --cached --others --exclude-standard *.rs"
     );
     for name in sources.quiet().read()?.lines() {
-        // A deleted file has no text.
+        // A deleted file has no content.
         let text = shell.read_file(name).ok();
         if text.is_some_and(|text| !text.starts_with("//!")) {
             findings.push(format!("{name}: begin with `//!` and the module's purpose"));

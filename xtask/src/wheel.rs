@@ -23,7 +23,7 @@ pub fn build_with<'a>(
 ) -> Result<PathBuf> {
     let maturin = python_packages(context, REQUIREMENTS)?;
     let folder = context.target_dir()?.join("wheel");
-    // A wheel of another version would be found as well.
+    // A wheel for another version would be found as well.
     context.shell.remove_path(&folder)?;
     let build = cmd!(
         context.shell,

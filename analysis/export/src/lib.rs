@@ -1,10 +1,10 @@
-//! A capture in other tools' formats, and other tools' traces as captures.
+//! Exports captures to other tools' formats, and imports other tools' traces as captures.
 //!
 //! | function | output |
 //! |---|---|
 //! | [`tables::write`] | accesses, launches, sites, allocations and transfers as Parquet, CSV or JSON |
 //! | [`accesses::read`] | accesses as Arrow record batches, decoded on multiple threads |
-//! | [`appendix_b`] | the three structures of appendix B in Rieber 2017 as JSON and as pickle |
+//! | [`appendix_b`] | the three structures from appendix B of Rieber 2017 as JSON or pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
 //! | [`probe::write`] | the results of a probe as Parquet, CSV or JSON |
 //! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |

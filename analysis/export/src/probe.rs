@@ -1,6 +1,7 @@
-//! Results of a probe, as tables in long format: a row has one number, so that every probe has the same columns.
+//! Probe results as tables in long format: each row has one number, so that every probe has the same columns.
 //!
-//! Tables refer to each other: `launch` is a row number of `probe_launches`, `site` a value of that column in `probe_sites`.
+//! Tables refer to each other: `launch` is a row number in `probe_launches`, `site` a value of the `site` column in
+//! `probe_sites`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,20 +12,20 @@ use superstep_trace::{DefinedProbe, ProbeResults, SiteTable};
 use crate::error::Result;
 
 table! {
-    /// One place of a probe.
+    /// One site of a probe.
     struct SiteRow = "probe_sites" {
         site: u32 = "number: module << 16 | position in the module";
         point: u32 = "index of the point in the probe's definition, from 0";
-        at: String = "kind of place";
-        function: String = "name of the function; of a kernel without parameters";
+        at: String = "kind of site";
+        function: String = "function name; for a kernel, without parameters";
         function_symbol: String = "mangled name";
         file: String = "source file; empty when unknown";
         line: u32 = "source line; 0 when unknown";
         column: u32 = "source column; 0 when unknown";
-        what: String = "the instruction's operation; a block's name";
-        block: u32 = "number of the basic block in its function";
+        what: String = "operation of an instruction, or name of a block";
+        block: u32 = "number of the basic block within its function";
         operation: u32 = "number of an access's operation, as in captures; else 0";
-        width: u32 = "bytes of an access (0: varies), bits of a value, instructions of a block";
+        width: u32 = "bytes in an access (0: varies), bits in a value, or instructions in a block";
         successors: String = "blocks that may follow, separated by spaces; for a branch, its two targets";
         first_line: u32 = "lowest source line of a block; 0 when unknown";
         last_line: u32 = "highest source line of a block; 0 when unknown";
@@ -32,7 +33,7 @@ table! {
 }
 
 table! {
-    /// One launch with the probe.
+    /// One launch run with the probe.
     struct LaunchRow = "probe_launches" {
         launch: u32 = "number, in the order in which launches ended";
         stream: u32 = "number of the stream";
@@ -40,36 +41,36 @@ table! {
         kernel: String = "demangled name without parameters";
         kernel_symbol: String = "mangled name";
         ctas: u64 ["CTAs"] = "CTAs";
-        cta_threads: u64 ["threads"] = "threads of a CTA";
+        cta_threads: u64 ["threads"] = "threads per CTA";
         units: u64 = "number of threads or CTAs that fields are kept for, or 1";
-        elapsed_ns: Option<u64> ["ns"] = "time it ran with the probe; empty when unknown";
+        elapsed_ns: Option<u64> ["ns"] = "running time with the probe; empty when unknown";
     }
 }
 
 table! {
-    /// Subject of a value.
+    /// Site and field that a value belongs to.
     struct Field {
-        site: u32 = "the place";
+        site: u32 = "the site";
         field: String = "name of the field";
     }
 }
 
 table! {
-    /// One field of one place in one kernel.
+    /// One field of one site in one kernel.
     struct TotalRow = "probe_totals" {
         kernel: String = "demangled name without parameters";
         launches: u32 = "launches of the kernel";
         field: Field;
-        value: u64 = "its value over all launches of the kernel, combined as the field says";
+        value: u64 = "its value over all launches of the kernel, combined as the field specifies";
     }
 }
 
 table! {
-    /// One field of one place in one launch.
+    /// One field of one site in one launch.
     struct ValueRow = "probe_values" {
         launch: u32 = "the launch";
         field: Field;
-        value: u64 = "its value over the launch, combined as the field says";
+        value: u64 = "its value over the launch, combined as the field specifies";
         smallest: Option<u64> = "smallest value of a thread (`per: thread`)";
         largest: Option<u64> = "largest value of a thread (`per: thread`)";
         touched: Option<u64> = "threads that changed it (`per: thread`)";
@@ -77,7 +78,7 @@ table! {
 }
 
 table! {
-    /// One field of one place in one CTA or thread of a launch.
+    /// One field of one site in one CTA or thread of a launch.
     struct UnitRow = "probe_units" {
         launch: u32 = "the launch";
         unit: u64 = "number of the CTA or thread in the grid, x first";

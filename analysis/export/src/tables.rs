@@ -57,7 +57,7 @@ table! {
         block_z: u32 ["threads"] = "threads per CTA in z";
         static_shared_bytes: u64 ["bytes"] = "shared memory per CTA declared by the kernel";
         dynamic_shared_bytes: u64 ["bytes"] = "shared memory per CTA requested at launch";
-        thread_accesses: Option<u64> ["accesses"] = "accesses recorded; empty when the launch did not end";
+        thread_accesses: Option<u64> ["accesses"] = "recorded accesses; empty when the launch did not end";
         elapsed_ns: Option<u64> ["ns"] = "running time, including the overhead of tracing; empty when the launch did not end";
         outcome: String = "completed, unfinished, or why it failed";
     }

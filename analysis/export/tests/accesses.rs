@@ -1,4 +1,4 @@
-//! Accesses as record batches equal the table of accesses, which is written row by row.
+//! Tests that accesses read as record batches equal the access table, which is written row by row.
 
 mod common;
 
@@ -14,7 +14,8 @@ use superstep_table::arrow_array::RecordBatch;
 use superstep_table::{Format as TableFormat, Writer};
 use superstep_trace::{AccessGroup, Capture, CtaRange};
 
-/// Groups of one to 32 lanes with gaps, inside and outside of the allocation, with more accesses than fit in a batch.
+/// Writes a capture of groups of 1 to 32 lanes with gaps, inside and outside the allocation, and more accesses than fit in a
+/// batch.
 fn capture(folder: &Path) -> Arc<Capture> {
     let groups = |first: u32, count: u32| -> Vec<AccessGroup> {
         (first..first + count)
@@ -61,7 +62,7 @@ fn batches(capture: &Arc<Capture>, choice: &Choice) -> Vec<RecordBatch> {
 }
 
 #[test]
-fn all_columns_are_those_of_the_rows() {
+fn batches_equal_the_rows_with_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(&folder.path().join("capture"));
     let rows = write(&capture, TableName::Accesses, Format::Csv, folder.path()).unwrap();
@@ -84,7 +85,7 @@ fn all_columns_are_those_of_the_rows() {
 }
 
 #[test]
-fn a_choice_leaves_out_rows_and_columns() {
+fn a_choice_selects_rows_and_columns() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(&folder.path().join("capture"));
     let all = batches(&capture, &Choice::default());
@@ -107,7 +108,7 @@ fn a_choice_leaves_out_rows_and_columns() {
     assert!(expected.len() > 1000);
     assert_eq!(chosen.lines().skip(1).collect::<Vec<_>>(), expected);
 
-    // Each column alone is the same as among the others.
+    // Each column read alone is the same as when read with the others.
     let whole = batches(&capture, &Choice::default());
     for (place, field) in superstep_export::accesses::schema()
         .fields()
@@ -154,13 +155,13 @@ fn unknown_launches_kernels_and_columns_are_errors() {
 }
 
 #[test]
-fn reading_may_end_early() {
+fn dropping_the_reader_stops_the_threads() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path());
     let mut reader = read(Arc::clone(&capture), &Choice::default()).unwrap();
     assert!(reader.next().unwrap().unwrap().num_rows() > 0);
     drop(reader);
-    // The threads drop the capture.
+    // Wait until the threads drop the capture.
     let mut waits = 0..10_000;
     while Arc::strong_count(&capture) > 1 && waits.next().is_some() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -187,7 +188,7 @@ fn threads_wait_for_a_slow_reader() {
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
     let (read, all) = (capture.progress.read_bytes(), capture.access_bytes());
-    assert!(read < all / 10, "{read} of {all} bytes are read ahead");
+    assert!(read < all / 10, "{read} of {all} bytes were read ahead");
     rows += reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
     assert_eq!(rows, 400);
 }

@@ -1,4 +1,4 @@
-//! The text of NVBit's `mem_trace` becomes a capture.
+//! Tests for importing the text of NVBit's `mem_trace`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -33,7 +33,7 @@ fn second_launch() -> String {
 }
 
 #[test]
-fn launches_accesses_and_their_communication() {
+fn launches_and_accesses_are_imported() {
     let folder = tempfile::tempdir().unwrap();
     let lines = [
         "------------- NVBit (NVidia Binary Instrumentation Tool v1.7.5) Loaded --------------"
@@ -42,7 +42,7 @@ fn launches_accesses_and_their_communication() {
         access(0, 0, "LDG.E.CONSTANT", &[0x7000, 0x7004]),
         access(0, 0, "STG.E", &[0x8000, 0, 0x8008]),
         access(0, 0, "STS.64", &[0x10]),
-        "what the program itself prints".to_owned(),
+        "output of the program itself".to_owned(),
         second_launch(),
         access(1, 1, "LDG.E.64", &[0x8000]),
     ];
@@ -71,7 +71,7 @@ fn launches_accesses_and_their_communication() {
             "1,2,load,1,3,0,0,8,32768,,",
         ]
     );
-    // CTA 1 of the second launch reads the four bytes at 0x8000 that CTA 0 stored, and four unwritten ones.
+    // CTA 1 of the second launch reads the four bytes at 0x8000 that CTA 0 stored, and four unwritten bytes.
     let csv = tables::write(
         &capture,
         tables::TableName::Transfers,

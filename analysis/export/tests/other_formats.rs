@@ -1,4 +1,4 @@
-//! Appendix B, graphs and the timeline.
+//! Tests for the structures of appendix B and the timeline.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn read(path: &std::path::Path) -> serde_json::Value {
 }
 
 #[test]
-fn appendix_b_of_the_worked_example() {
+fn worked_example_gives_the_structures_of_appendix_b() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(&folder.path().join("capture"));
     let files = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();
@@ -72,7 +72,7 @@ fn pickle_equals_json() {
             .args(["-c", script])
             .args([json, pickle])
             .output()
-            .expect("python3 is what the project's set-up needs anyway");
+            .expect("python3 is required by the project's setup");
         assert!(
             run.status.success(),
             "{}",
@@ -121,8 +121,8 @@ fn the_timeline_has_a_bar_for_each_opaque_launch() {
     assert_eq!(bar["args"], expected);
 }
 
-/// Launches that only load or only store. A thread that loads what it stored in the same launch reads its own value, which the
-/// thesis's rule ignores.
+/// Generates launches that only load or only store. A thread that loads what it stored in the same launch reads its own
+/// value, which the thesis's rule ignores.
 fn launches() -> impl Strategy<Value = Vec<(bool, Vec<AccessGroup>)>> {
     let words = proptest::collection::vec(0u64..24, 1..6);
     let groups = proptest::collection::vec((0u32..4, 0u32..3, words), 0..8);
@@ -142,10 +142,10 @@ fn launches() -> impl Strategy<Value = Vec<(bool, Vec<AccessGroup>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// If all accesses are whole words, the thesis's rule and the exact engine must agree on transfers, and on the loads and stores
-    /// that communicate, as far as their definitions agree.
+    /// If all accesses are whole words, the thesis's rule and the exact engine must agree on transfers and, where their
+    /// definitions match, on communicating loads and stores.
     #[test]
-    fn on_whole_words_the_thesis_rule_and_the_exact_one_agree(launches in launches()) {
+    fn thesis_rule_and_exact_engine_agree_on_whole_words(launches in launches()) {
         let folder = tempfile::tempdir().unwrap();
         let named: Vec<(&str, Vec<AccessGroup>)> = launches
             .into_iter()

@@ -1,4 +1,4 @@
-//! Runs the queries of docs/exports.md in DuckDB and in Polars.
+//! Runs the queries from docs/exports.md in DuckDB and Polars.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use common::worked_example;
 use superstep_export::tables::{Format, TableName, write};
 
-/// Returns the block of docs/exports.md that begins with this line.
+/// Returns the code block in docs/exports.md that begins with the line `fence`.
 fn block(fence: &str) -> String {
     let page = include_str!("../../../docs/exports.md");
     let (_, rest) = page
@@ -46,11 +46,11 @@ fn run(script: &str, folder: &Path, packages: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Number of the worked example's loads that read values stored by `write`.
+/// The query's result for the worked example: file, line, kernel and communicated bytes.
 const EXPECTED: &str = "step.cu 7 read 20";
 
 #[test]
-fn the_query_in_duckdb() {
+fn documented_query_runs_in_duckdb() {
     let query = block("```sql query");
     let script = format!(
         "import duckdb\nfor row in duckdb.sql(\"\"\"{query}\"\"\").fetchall(): print(*row)"
@@ -61,7 +61,7 @@ fn the_query_in_duckdb() {
 }
 
 #[test]
-fn the_query_in_polars() {
+fn documented_query_runs_in_polars() {
     let query = block("```python query");
     let script = format!(
         "{query}\nfor row in result.select('file', 'line', 'kernel', 'bytes').iter_rows(): print(*row)"

@@ -3,7 +3,7 @@
 //! 1. [`Map`] decodes chunks and packs their accesses by bucket of pages.
 //! 2. [`reduce`] analyses the pages of one bucket, just as one machine analyses all pages.
 //! 3. [`combine`] joins the results of all buckets for the same CTAs: transfers, strides, and accesses across page
-//!   boundaries.
+//!    boundaries.
 //!
 //! [`Merged`] sums the rows of the last step. Rows are few and large.
 

@@ -1,11 +1,11 @@
-//! Messages between machines: few rows, packed.
+//! Messages between machines, as a small number of packed rows.
 
 use crate::communication::{BLOCK_RECORDS, Item, Sorted, Sums, pack, unpack};
 use crate::error::{AnalysisError, Result};
 use std::collections::VecDeque;
 use superstep_trace::digest::mix;
 
-/// A message between machines. The rows of a bucket must arrive in the order of `chunk` and `number`.
+/// A message between machines. The rows of a bucket must arrive in order of `chunk` and `number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// All rows of a bucket go to one machine.
@@ -23,7 +23,7 @@ pub enum Kind {
     Loads,
     Stores,
     Transfers,
-    /// Accesses across page borders.
+    /// Accesses across page boundaries.
     Wide,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn sums_of(row: &Row) -> Result<Sums> {
 /// Number of items at which all buckets are flushed: 24 to 48 MiB.
 const HELD_ITEMS: usize = 1 << 20;
 
-/// Packs `items` by the bucket of their owner.
+/// Packs `items` into rows by their owner's bucket.
 pub(super) fn packed<T: Item + 'static>(
     kind: Kind,
     items: Sorted<T>,

@@ -1,7 +1,7 @@
 //! Communication between CTAs through global memory, exact to the byte.
 //!
 //! `docs/metrics.md` defines every number. [`Engine`] receives host writes and launches in program order. Each launch's
-//! accesses are cut into records at page borders and distributed to shards by page. Each shard handles its pages
+//! accesses are cut into records at page boundaries and distributed to shards by page. Each shard handles its pages
 //! independently: first the reads of all CTAs against the state before the launch, then the writes. The results do not
 //! depend on the number of threads or shards.
 

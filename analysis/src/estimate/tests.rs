@@ -1,4 +1,4 @@
-//! Tests of `estimate`.
+//! Tests for `estimate`.
 
 use super::*;
 use proptest::prelude::*;
@@ -20,17 +20,14 @@ fn a_census_has_no_error() {
 }
 
 #[test]
-fn worked_by_hand() {
+fn estimate_equals_a_result_derived_by_hand() {
     // N = 10, n = 4, mean 3, s² = (4 + 0 + 0 + 4) / 3: variance 100 · 0.6 · 8/3 / 4 = 40.
     let some = estimate(&[stratum(10, &[1.0, 3.0, 3.0, 5.0])]);
     assert_eq!((some.recorded, some.total), (12.0, Some(30.0)));
     let error = some.standard_error.unwrap();
     assert!((error - 40f64.sqrt()).abs() < 1e-12);
     let [low, high] = some.interval.unwrap();
-    assert!(
-        (low - 12.0).abs() < 1e-9,
-        "not below what was recorded: {low}"
-    );
+    assert!((low - 12.0).abs() < 1e-9, "below the recorded sum: {low}");
     assert!((high - (30.0 + 3.182 * error)).abs() < 1e-9);
 }
 
@@ -49,7 +46,7 @@ fn unknown_totals_and_errors_are_none() {
 }
 
 #[test]
-fn student_s_quantiles() {
+fn student_quantiles_equal_published_values() {
     for (freedom, expected) in [
         (1.0, 12.706),
         (10.9, 2.228),
@@ -66,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     /// Over many samples of one population, the estimates scatter around the true total by their standard error, and about
-    /// 95 % of their intervals contain it.
+    /// 95% of their intervals contain it.
     #[test]
     fn intervals_contain_the_true_total(
         values in prop::collection::vec(0u32..1000, 200..400),
@@ -95,7 +92,7 @@ proptest! {
         let (bias, spread, said) = (sum / samples, (squares / samples).sqrt(), (said / samples).sqrt());
         // The mean of the samples scatters by spread / √400.
         prop_assert!(bias.abs() < 5.0 * spread / samples.sqrt(), "biased by {bias}, spread {spread}");
-        prop_assert!((0.8..1.25).contains(&(said / spread)), "says {said}, scatters by {spread}");
-        prop_assert!(held >= 355, "{held} of 400 intervals hold the truth");
+        prop_assert!((0.8..1.25).contains(&(said / spread)), "estimated error {said}, actual {spread}");
+        prop_assert!(held >= 355, "{held} of 400 intervals contain the true total");
     }
 }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use superstep_table::table;
 
 table! {
-    /// One array: the allocations that one line of the host's source made, or one allocation whose line is unknown.
+    /// One array: the allocations made by one line of host code, or one allocation whose line is unknown.
     pub struct ArrayRow = "arrays": Deserialize {
-        array: String = "variable's or symbol's name where it is known, else the number of the allocation";
+        array: String = "name of the variable or symbol if known, else the allocation's number";
         place: String = columns::PLACE;
         allocations: u64 = "allocations made there";
         bytes: u64 ["bytes"] = "size of the largest of them";
-        kernels: String = "kernels that loaded what other entities had stored there";
-        loaded_bytes: u64 ["bytes"] = "loaded, atomics included";
+        kernels: String = "kernels that loaded bytes stored there by other entities";
+        loaded_bytes: u64 ["bytes"] = "loaded, including atomics";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
         input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
@@ -26,7 +26,7 @@ table! {
         within_launch_atomic_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_ATOMIC_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
-        communicated_stored_bytes: u64 ["bytes"] = "stored and read by another entity later";
+        communicated_stored_bytes: u64 ["bytes"] = "stored and later read by another entity";
         share: f64 = "share of all received bytes";
     }
 }
@@ -38,7 +38,7 @@ struct Array<'a> {
     kernels: Vec<&'a str>,
 }
 
-/// Returns the arrays that were accessed, those with the most received bytes first.
+/// Returns the accessed arrays, in descending order of received bytes.
 pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
     let mut all = 0;
@@ -88,7 +88,7 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     rows
 }
 
-/// Returns the variable that is allocated at `column` of a line (from 1; 0 if unknown): the first argument of a call such as
+/// Returns the variable allocated at `column` in a line (from 1; 0 if unknown): the first argument of a call such as
 /// `cudaMalloc((void **)&d_a, bytes)`, without casts and `&`, or the assigned (`d_a = allocate(n)`) or declared (`Array
 /// d_a(n)`) variable. Returns `None` if that is not a variable or member.
 pub fn variable(line: &str, column: u32) -> Option<&str> {

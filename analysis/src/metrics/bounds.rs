@@ -1,4 +1,4 @@
-//! Bounds of the numbers that are not exact in a run in situ.
+//! Bounds of the numbers that are inexact in an in-situ run.
 
 use super::Metrics;
 use crate::analyse::Analysis;
@@ -10,7 +10,7 @@ use superstep_table::table;
 use superstep_trace::{Bounds, SiteTable};
 
 table! {
-    /// One inexact quantity of one launch; a trace has none.
+    /// One inexact quantity in one launch; a trace has none.
     pub struct BoundRow = "bounds": Eq, Deserialize {
         stream: u32 = columns::STREAM;
         superstep: u32 = columns::SUPERSTEP;
@@ -24,7 +24,7 @@ table! {
 
 const RECEIVED_BYTES: &str = "received_bytes";
 
-/// A column of [`Volume`] by its name.
+/// Name and getter of a column of [`Volume`].
 pub type Quantity = (&'static str, fn(&Volume) -> u64);
 
 /// Columns that may be inexact.

@@ -12,14 +12,14 @@ table! {
         file: String = columns::FILE;
         line: u32 = columns::LINE;
         function: String = "mangled name of the function";
-        sites: u64 = "memory instructions of the line that communicate";
+        sites: u64 = "communicating memory instructions on the line";
         communicated_loaded_bytes: u64 ["bytes"] =
             "loaded, and last written in an earlier launch by another entity; each access counts";
         share: f64 = "share of all communicated loaded bytes";
     }
 }
 
-/// Returns the communicating lines, those that communicate most first.
+/// Returns the communicating lines, in descending order of communicated bytes.
 pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
     let mut lines: BTreeMap<(&str, u32, &str), (u64, u64)> = BTreeMap::new();
     let mut all = 0;

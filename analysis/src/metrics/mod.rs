@@ -1,4 +1,4 @@
-//! Metrics: pure functions of the engine's results, one file for each, which declares its table.
+//! Metrics: pure functions of the engine's results, each in a separate file that also declares its table.
 
 pub mod arrays;
 pub mod bounds;
@@ -32,29 +32,29 @@ use superstep_trace::{AllocationId, CtaBlocks, SiteTable};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationInfo {
-    /// Name of the variable, else number and size.
+    /// Name of the variable if known, else the allocation's number and size.
     pub name: String,
     /// File and line of the host's call, if they are known.
     pub place: String,
     pub bytes: u64,
 }
 
-/// Input of the metrics: the transfers, and the grid and kernel of each launch.
+/// Input to the metrics: the transfers, and the grid and kernel of each launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub communication: &'a Communication,
-    /// CTAs in x, y and z of each launch; blocks of CTAs are a row.
+    /// Number of CTAs in x, y and z for each launch; blocks of CTAs form a single row.
     pub grids: &'a [[u32; 3]],
     /// Granularity of transfer endpoints: CTAs or blocks of CTAs.
     pub cta_blocks: CtaBlocks,
-    /// Readable names of kernels, and the lines of instructions.
+    /// Demangled kernel names, and the source lines of instructions.
     pub sites: &'a SiteTable,
     /// Allocations by number.
     pub allocations: &'a [AllocationInfo],
     pub copies: &'a [UnwrittenCopy],
 }
 
-/// Copies of entirely unwritten device memory of one allocation to the host.
+/// Copies of entirely unwritten device memory from one allocation to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwrittenCopy {
     pub allocation: AllocationId,
@@ -112,13 +112,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Declares the tables: a field of [`Metrics`] and the type of its rows.
+/// Declares the tables, each as a field of [`Metrics`] and the type of its rows.
 macro_rules! metrics {
     ($($(#[doc = $what:literal])* $table:ident: $row:ty,)*) => {
         /// All metrics of one program.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Metrics {
-            /// Granularity of the tables' CTAs; their files do not store it.
+            /// Granularity of the CTAs in the tables; the files do not store it.
             pub cta_blocks: CtaBlocks,
             $($(#[doc = $what])* pub $table: Vec<$row>,)*
         }
@@ -135,8 +135,8 @@ macro_rules! metrics {
                 tables.iter().map(|table| table.in_unit("CTAs", &unit, of_blocks)).collect()
             }
 
-            /// Reads the CSV files that [`crate::tables::write`] left in `folder`; returns `None` if there are none.
-            /// A table without a file is empty.
+            /// Reads the CSV files that [`crate::tables::write`] wrote to `folder`; returns `None` if there are none. A
+            /// table without a file is empty.
             pub fn read(folder: &Path) -> Result<Option<Self>> {
                 if !csv_file::<connectivity::ConnectivityRow>(folder).exists() {
                     return Ok(None);
@@ -200,7 +200,7 @@ impl Metrics {
     }
 
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
-        // Each of these reads all transfers, which may be many and on disk.
+        // Each of these reads all transfers, which may be numerous and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(
             || {
                 let degrees = || -> Result<_> {

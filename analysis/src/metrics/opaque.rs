@@ -6,14 +6,14 @@ use superstep_table::table;
 use superstep_trace::{Capture, HostEvent};
 
 table! {
-    /// The opaque launches of one kernel, in the order of first launch.
+    /// The opaque launches of one kernel; rows are in order of first launch.
     pub struct OpaqueRow = "opaque-launches": Eq, Deserialize {
-        kernel: String = "demangled name without parameters, where the driver tells one";
+        kernel: String = "demangled name without parameters, if the driver provides one";
         kernel_symbol: String = columns::KERNEL_SYMBOL;
         launches: u64 ["launches"] = columns::LAUNCHES;
-        known_launches: u64 ["launches"] = "of those, launches whose writes are known";
-        timed_launches: u64 ["launches"] = "of those, launches whose time is known";
-        elapsed_ns: u64 ["ns"] = "time that they ran, in the traced program";
+        known_launches: u64 ["launches"] = "launches whose writes are known";
+        timed_launches: u64 ["launches"] = "launches whose time is known";
+        elapsed_ns: u64 ["ns"] = "total known running time in the traced program";
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pattern of communication between two launches, named by rule.
+//! Communication patterns between pairs of launches, classified by rules.
 
 use super::{Source, share};
 use crate::columns;
@@ -23,14 +23,14 @@ table! {
         receiver_stream: u32 = columns::RECEIVER_STREAM;
         receiver_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
         pattern: String = "see docs/metrics.md for the rules";
-        sources: u64 ["CTAs"] = "CTAs that something was received from";
-        receivers: u64 ["CTAs"] = "CTAs that received something";
+        sources: u64 ["CTAs"] = "CTAs from which bytes were received";
+        receivers: u64 ["CTAs"] = "CTAs that received bytes";
         pairs: u64 = "pairs of source and receiver";
         completeness: f64 = "pairs / (sources · receivers)";
-        max_out: u64 ["CTAs"] = "most receivers of a source";
-        max_in: u64 ["CTAs"] = "most sources of a receiver";
+        max_out: u64 ["CTAs"] = "maximum number of receivers per source";
+        max_in: u64 ["CTAs"] = "maximum number of sources per receiver";
         neighbour_share: f64 = "share of the bytes between CTAs at most 1 apart in each dimension";
-        replication: f64 ["CTAs"] = "CTAs that received a byte of the source launch, on average";
+        replication: f64 ["CTAs"] = "mean number of CTAs that received a byte communicated by the source launch";
         bytes: u64 ["bytes"] = "received bytes";
     }
 }
@@ -44,7 +44,7 @@ struct Sums {
     neighbour_bytes: u64,
 }
 
-/// Returns each pair of launches whose second received bytes from the first, sorted by source and receiver.
+/// Returns each pair of launches of which the second received bytes from the first, sorted by source and receiver.
 pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
     let mut rows = Vec::new();
     let mut from = None;

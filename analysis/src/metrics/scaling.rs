@@ -1,4 +1,4 @@
-//! A model of multiple GPUs: bytes that would cross between them, for each way to cut the grids.
+//! A multi-GPU model: the bytes that would cross between GPUs for each way of cutting the grids.
 
 use super::{Source, ctas_of, share};
 use crate::columns;
@@ -6,7 +6,7 @@ use crate::error::Result;
 use serde::Deserialize;
 use superstep_table::table;
 
-/// Bandwidth of a GPU's link in each direction, in 10⁹ bytes per second: NVLink 4 of an H100 or H200.
+/// Bandwidth of a GPU's link in each direction, in 10⁹ bytes per second: NVLink 4 on an H100 or H200.
 pub const LINK_GB_PER_S: f64 = 450.0;
 
 pub const GPUS: [u64; 3] = [2, 4, 8];
@@ -18,25 +18,25 @@ pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
 const TOLERATED: f64 = 1.25;
 
 table! {
-    /// One way to cut for one number of GPUs.
+    /// One way of cutting the grids for one number of GPUs.
     pub struct ScalingRow = "scaling": Deserialize {
         gpus: u64 ["GPUs"] = "number of GPUs";
         cut: String = "x, y, z, or linear: blocks of CTA numbers";
-        best: bool = "least time among the cuts that are about as even as the most even one";
+        best: bool = "whether its time is the least among the cuts about as even as the most even one";
         crossing_bytes: u64 ["bytes"] = "transfers between CTAs on different GPUs";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
-        imbalance: f64 = "most CTAs on one GPU over the mean";
+        imbalance: f64 = "maximum number of CTAs on one GPU over the mean";
         link_s: f64 ["s"] = "sum over launches of the busiest link's time";
-        link_gb_per_s: f64 ["GB/s"] = "what a GPU's link carries in one direction";
+        link_gb_per_s: f64 ["GB/s"] = "bandwidth of a GPU's link in one direction";
     }
 }
 
-/// Returns which of `parts` blocks, as even as possible, `at` of `extent` belongs to.
+/// Returns which of `parts` blocks, as even as possible, contains position `at` of `extent`.
 fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)
 }
 
-/// Returns every number of GPUs with every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
+/// Returns a row for every number of GPUs and every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
 pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
     let launches = source.grids.len();
     let ways: Vec<(u64, usize)> = (GPUS.iter())
@@ -48,7 +48,7 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
         .collect();
     let mut crossing = vec![0; ways.len()];
     let mut all = 0;
-    // The part of eight for each cut. Halves and quarters are unions of eighths.
+    // The eighth that contains the CTA, for each cut. Halves and quarters are unions of eighths.
     let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
         let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);

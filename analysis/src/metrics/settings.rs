@@ -1,15 +1,15 @@
-//! Settings of the metrics.
+//! Settings for the metrics.
 
 use super::scaling::LINK_GB_PER_S;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Choices that change what tables contain.
+/// Settings that affect the contents of the tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// CTAs of an additional density map.
     pub density: Option<CtaWindow>,
-    /// Bandwidth of a GPU's link in one direction, in GB/s (10⁹ bytes), for the model of multiple GPUs.
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10⁹ bytes), for the multi-GPU model.
     pub link_gb_per_s: f64,
 }
 
@@ -31,7 +31,7 @@ pub struct CtaWindow {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "failed to read the CTAs {text:?}: {why}; expected FIRST-LAST, or SOURCES:RECEIVERS where they differ, as in 100-299 or 4000-4199:0-63"
+    "failed to read the CTAs {text:?}: {why}; expected FIRST-LAST, or SOURCES:RECEIVERS if they differ, as in 100-299 or 4000-4199:0-63"
 )]
 pub struct WindowError {
     text: String,

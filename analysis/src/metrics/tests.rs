@@ -1,4 +1,4 @@
-//! Metrics against plain definitions on generated transfers, and against values derived by hand for small programs.
+//! Compares metrics with plain definitions on generated transfers, and with values derived by hand for small programs.
 
 use super::density::Axis;
 use super::*;
@@ -53,7 +53,7 @@ fn any_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     })
 }
 
-/// Returns x, y and z by counting.
+/// Returns a CTA's x, y and z, found by counting.
 fn place(launch: u32, cta: u32) -> [u32; 3] {
     let grid = GRIDS[launch as usize];
     let mut at = [0; 3];
@@ -69,7 +69,7 @@ fn place(launch: u32, cta: u32) -> [u32; 3] {
     at
 }
 
-/// Returns the position among all CTAs of the grid, ordered by x, then y, then z.
+/// Returns a CTA's position among all CTAs in the grid, ordered by x, then y, then z.
 fn rank(launch: u32, cta: u32) -> u64 {
     let [gx, gy, gz] = GRIDS[launch as usize];
     let mut all: Vec<[u32; 3]> = (0..gx * gy * gz).map(|cta| place(launch, cta)).collect();
@@ -79,7 +79,7 @@ fn rank(launch: u32, cta: u32) -> u64 {
 
 proptest! {
     #[test]
-    fn equal_their_definitions(transfers in any_transfers()) {
+    fn metrics_equal_their_definitions(transfers in any_transfers()) {
         let (launches, kernels) = launches();
         let communication = Communication { launches, kernels, transfers: transfers.clone().into(), ..Communication::default() };
         let sites = SiteTable::default();
@@ -145,7 +145,7 @@ proptest! {
             let cell = (rank(t.receiver_launch, t.receiver_cta), rank(t.source_launch, t.source_cta));
             *cells.entry(cell).or_default() += t.count;
         }
-        // 25 CTAs at most: both maps show each of them.
+        // There are at most 25 CTAs, so both maps show each of them.
         for map in ["first", "whole"] {
             let found: BTreeMap<(u64, u64), u64> = (metrics.density.iter())
                 .filter(|row| row.map == map)
@@ -153,7 +153,7 @@ proptest! {
                 .collect();
             prop_assert_eq!(&found, &cells);
         }
-        // The largest grid ends the window of the receivers.
+        // The receivers' window is cut off at the end of the largest grid.
         let largest = GRIDS.iter().map(|grid| grid.iter().product::<u32>()).max().unwrap();
         let part: Vec<_> = metrics.density.iter().filter(|row| row.map == "part").collect();
         let axes = [Axis { first: 3, ctas: 9 }, Axis { first: 0, ctas: u64::from(largest) }];
@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// One launch of a program in which every access is of one word.
+/// One launch of a program whose accesses are all one word wide.
 pub(super) struct Step {
     pub(super) kernel: &'static str,
     pub(super) grid: [u32; 3],
@@ -175,7 +175,7 @@ pub(super) struct Step {
     pub(super) accesses: Vec<(u32, Op, u64)>,
 }
 
-/// Returns the results of the engine, and the grids.
+/// Returns the engine's results and the grids.
 pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
     let ops = SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)]);
     let (options, limit) = (Options::everything(), MemoryLimit::none());
@@ -231,9 +231,9 @@ fn entries(metrics: &Metrics, direction: &str) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Hotspot in two dimensions: 4 × 4 tiles of 2 × 2 cells, each reads its tile and one cell around it, three steps.
+/// Two-dimensional Hotspot: 4 × 4 tiles of 2 × 2 cells; in three steps, each CTA reads its tile and one cell around it.
 #[test]
-fn stencil_talks_to_its_neighbours() {
+fn stencil_ctas_communicate_with_their_neighbours() {
     let (tiles, side) = (4u32, 2i64);
     let cells = i64::from(tiles) * side;
     let plane = |step: usize| 0x1_0000 + (step as u64 % 2) * 0x1_0000;
@@ -268,7 +268,7 @@ fn stencil_talks_to_its_neighbours() {
         .map(|r| (r.size_bytes, r.transfers))
         .collect();
     assert_eq!(sizes, [(4, 2 * 2 * 18), (8, 2 * 2 * 24)]);
-    // 4 corner tiles have 3 neighbours, 8 at the border 5, 4 inside 8.
+    // 4 corner tiles have 3 neighbours, 8 edge tiles have 5, and 4 inner tiles have 8.
     assert_eq!(entries(&found, "out"), [(2, 2 * 4), (4, 2 * 8), (8, 2 * 4)]);
     assert_eq!(entries(&found, "in"), entries(&found, "out"));
     // A step moves 2 · (24 · 8 + 18 · 4) = 528 bytes. Across the middle: 4 edges and 6 corners, both ways, 112 bytes.
@@ -287,7 +287,7 @@ fn stencil_talks_to_its_neighbours() {
         .iter()
         .map(|r| (r.stored_bytes, r.received_bytes))
         .collect();
-    // Every cell of a tile is at its edge, so all of the 8 × 8 cells except the 4 corners have a neighbour tile.
+    // Every cell of a tile is at its edge, so all of the 8 × 8 cells except the 4 corners have a neighbouring tile.
     assert_eq!(volumes, [(60 * 4, 0), (60 * 4, 528), (0, 528)]);
     assert_eq!(found.distances.len(), 1);
     assert_eq!(
@@ -296,7 +296,7 @@ fn stencil_talks_to_its_neighbours() {
     );
     let mean = (4.0 * 3.0 + 8.0 * 5.0 + 4.0 * 8.0) / 16.0;
     assert!(found.connectivity.iter().all(|row| row.mean == mean));
-    // CTA (0, 0) is number 0, (0, 1) is 1, (1, 0) is 4: one row of four words and one of three below, then a corner.
+    // CTA (0, 0) is number 0, (0, 1) is 1, (1, 0) is 4, (1, 1) is 5: two words per edge and one per corner, in two steps.
     let from_first: Vec<_> = (found.density.iter())
         .filter(|row| row.map == "first" && row.source == 0)
         .map(|row| (row.receiver, row.count))
@@ -304,9 +304,9 @@ fn stencil_talks_to_its_neighbours() {
     assert_eq!(from_first, [(1, 2 * 2), (4, 2 * 2), (5, 2)]);
 }
 
-/// n-body: each CTA writes its bodies, then every CTA reads all bodies; twice.
+/// n-body: each CTA writes its bodies, then every CTA reads all bodies; this happens twice.
 #[test]
-fn bodies_talk_to_all() {
+fn n_body_ctas_communicate_with_all_ctas() {
     let (ctas, bodies) = (4u32, 8u64);
     let body = |cta: u32, index: u64| 0x2_0000 + 4 * (u64::from(cta) * bodies + index);
     let velocity = |cta: u32, index: u64| body(cta, index) + 0x1000;
@@ -372,9 +372,9 @@ fn bodies_talk_to_all() {
     assert_eq!(stride("store"), [(4, 3 * 4 * 7)]);
 }
 
-/// Histogram: 6 CTAs write 3 counters each, 3 CTAs gather one counter from all of them.
+/// Histogram: 6 CTAs write 3 counters each; then 3 CTAs each gather one counter from all of them.
 #[test]
-fn histogram_gathers() {
+fn histogram_ctas_gather_from_all_ctas() {
     let counter = |cta: u32, bin: u32| 0x3_0000 + 4 * u64::from(cta * 3 + bin);
     let pairs = || (0..6u32).flat_map(|cta| (0..3u32).map(move |bin| (cta, bin)));
     let found = metrics(&[
@@ -430,7 +430,7 @@ fn histogram_gathers() {
 }
 
 #[test]
-fn tables_survive_csv() {
+fn tables_round_trip_through_csv() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(Metrics::read(folder.path()).unwrap(), None);
     let store = |cta| (cta, Op::Store, 0x100 + 4 * u64::from(cta));

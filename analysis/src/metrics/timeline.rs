@@ -6,18 +6,18 @@ use superstep_table::table;
 use superstep_trace::{Capture, HostEvent};
 
 table! {
-    /// One launch's time, traced.
+    /// One launch's running time in the traced program.
     pub struct TimelineRow = "timeline": Eq, Deserialize {
         stream: u32 = columns::STREAM;
         superstep: u32 = columns::SUPERSTEP;
         kernel: String = columns::KERNEL;
-        begin_ns: u64 ["ns"] = "since the program's start; when its end was noted, less elapsed_ns";
-        elapsed_ns: u64 ["ns"] = "time it ran, traced";
-        thread_accesses: u64 ["accesses"] = "accesses recorded";
+        begin_ns: u64 ["ns"] = "since the program's start: the recorded end of the launch minus elapsed_ns";
+        elapsed_ns: u64 ["ns"] = "running time in the traced program";
+        thread_accesses: u64 ["accesses"] = "recorded accesses";
     }
 }
 
-/// Returns the launches that ended, in the order of their ends; none if the capture has no times.
+/// Returns the launches that ended, in the order in which they ended; none if the capture has no times.
 pub(crate) fn rows(capture: &Capture) -> Vec<TimelineRow> {
     (capture.replay())
         .filter_map(|timed| {

@@ -8,23 +8,23 @@ use superstep_table::table;
 use superstep_trace::AllocationId;
 
 table! {
-    /// Unwritten bytes that the launches of one kernel loaded in one line from one array.
+    /// Unwritten bytes that the launches of one kernel loaded on one line from one array.
     pub struct UninitialisedRow = "uninitialised": Eq, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;
         line: u32 = columns::LINE;
-        array: String = "variable's name where it is known, else the number of the allocation";
+        array: String = "name of the variable if known, else the allocation's number";
         place: String = columns::PLACE;
-        bytes: u64 ["bytes"] = "distinct bytes that nothing had written, those of the launch with most";
+        bytes: u64 ["bytes"] = "distinct unwritten bytes loaded, in the launch with the most";
         loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches; each access counts";
-        launches: u64 ["launches"] = "number of launches that did so, or of copies";
-        stream: u32 = "stream of the first of them; for copies of the launch before";
-        superstep: u32 = "its number within the stream";
+        launches: u64 ["launches"] = "number of launches that loaded them, or of copies";
+        stream: u32 = "stream of the first such launch; for copies, of the launch before";
+        superstep: u32 = "number of that launch within the stream";
     }
 }
 
 impl UninitialisedRow {
-    /// Returns `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
+    /// Returns a text such as `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
     pub fn in_words(&self) -> String {
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
         let line = match self.line {
@@ -52,17 +52,17 @@ impl UninitialisedRow {
     }
 }
 
-/// Sums of one line and array.
+/// Sums for one line and array.
 #[derive(Default)]
 struct Line {
-    /// Bytes by allocation: instructions of one line may read the same bytes, allocations of one array differ.
+    /// Bytes by allocation: instructions on one line may read the same bytes, but allocations of one array are distinct.
     bytes: BTreeMap<AllocationId, u64>,
     loaded_bytes: u64,
     launches: u64,
     first_launch: Option<u32>,
 }
 
-/// Returns the lines and copies, those with the most bytes first.
+/// Returns the lines and copies, in descending order of bytes.
 pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
     let communication = source.communication;
     let nothing = AllocationInfo::default();

@@ -33,7 +33,7 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
         rows.retain(|row| row.map == "part");
         rows
     };
-    // 200 cells have two of 400 sources each: cell k has 300 + 2k and 301 + 2k, whose receivers are the next CTAs.
+    // Each of 200 cells has two of the 400 sources: cell k has 300 + 2k and 301 + 2k, whose receivers are the next CTAs.
     let rows = part("300-699");
     let cells = |rows: &[DensityRow]| {
         rows.iter()

@@ -1,5 +1,5 @@
-//! The result file of a run, `run.json`, which the harness writes and the report reads.
-//! Field names and nesting are the documented schema. A value that was not measured is `null`, never zero.
+//! The result file of a run, `run.json`, which the harness writes and the report reads. Field names and nesting form the
+//! documented schema. A value that was not measured is `null`, never zero.
 
 mod opaque;
 mod processes;
@@ -16,7 +16,7 @@ pub use superstep_trace::Reproducibility;
 use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
 pub use within_launch::{WithinLaunchLine, WithinLaunchSummary};
 
-/// Version of the schema of `run.json`; increases when a field changes its meaning or is removed.
+/// Version of the schema of `run.json`; increases when a field changes meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct RunSummary {
     /// Rule that decides whether a read communicates.
     #[serde(default)]
     pub matching: Matching,
-    /// Names of the benchmarks of the run, in the suite's order.
+    /// Names of the benchmarks in the run, in the suite's order.
     #[serde(default)]
     pub planned: Vec<String>,
     /// Whether every planned benchmark was processed and the report was drawn; false for an interrupted run.
@@ -84,9 +84,9 @@ impl Status {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BenchmarkSummary {
-    /// Name in the manifest, as in `hs2d`.
+    /// Name in the manifest, such as `hs2d`.
     pub name: String,
-    /// Title in the manifest, as in `Hotspot 2D`.
+    /// Title in the manifest, such as `Hotspot 2D`.
     pub title: String,
     pub status: Status,
     pub failure: Option<Failure>,
@@ -97,7 +97,7 @@ pub struct BenchmarkSummary {
     pub launches: Option<u64>,
     /// CTAs, summed over all launches.
     pub ctas: Option<u64>,
-    /// Number of accesses, counted for each thread.
+    /// Number of accesses, counted per thread.
     pub threads: Option<ThreadCounts>,
     pub bytes: Option<ByteCounts>,
     /// Counts by kernel, in the order of first launch.
@@ -118,31 +118,31 @@ pub struct BenchmarkSummary {
     pub earlier_attempts: Vec<Failure>,
     /// SHA-256 of executables, arguments, inputs and environment; a resumed run keeps a result only if it is unchanged.
     pub ran: Option<String>,
-    /// Checks in the order in which they were made.
+    /// Checks in the order in which they ran.
     pub verification: Vec<Check>,
     pub communication: Option<CommunicationSummary>,
     /// Communication within launches, which `communication` does not include.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within_launch: Option<WithinLaunchSummary>,
-    /// Extent of a *partial* capture, which was made with a selection. The counts above are those of the recorded part.
+    /// Extent of a *partial* capture, which was made with a selection. The counts above cover the recorded part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionSummary>,
-    /// Whether the run was in situ; then there is no digest.
+    /// Whether the run was in situ; if so, there is no digest.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_situ: bool,
-    /// Granularity of transfers, degrees and derived metrics of a run in situ; absent for single CTAs.
+    /// Granularity of transfers, degrees and derived metrics in an in-situ run; absent for single CTAs.
     #[serde(skip_serializing_if = "CtaBlocks::are_ctas")]
     pub cta_blocks: CtaBlocks,
     /// Times and resources of each kernel, untraced and traced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_times: Vec<KernelTime>,
-    /// Launches of code that Superstep did not build, in the untraced run; absent where there were none.
+    /// Launches of code that Superstep did not build, in the untraced run; absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<OpaqueSummary>,
-    /// The process of these results, if multiple processes of the program launched kernels.
+    /// The process that these results belong to, if multiple processes of the program launched kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessSummary>,
-    /// Results of each process, if multiple ones launched kernels; the numbers above are their sums.
+    /// Results of each process, if multiple processes launched kernels; the numbers above are their sums.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<BenchmarkSummary>,
 }
@@ -170,7 +170,7 @@ pub struct SelectionSummary {
     pub selection: Selection,
     /// Number of launches.
     pub launches: Part,
-    /// Number of CTAs of all launches.
+    /// Number of CTAs in all launches.
     pub ctas: Part,
     /// Launches or CTAs in the scope over those recorded; 1 without a sample.
     pub scale_factor: f64,
@@ -208,7 +208,7 @@ add_assign!(Part: program, scope, recorded);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
-    /// Readable name of the kernel; `None` for all kernels together.
+    /// Demangled name of the kernel; `None` for all kernels together.
     pub kernel: Option<String>,
     /// `loads`, `stores`, `atomics` (thread accesses), `bytes_loaded`, `bytes_stored` or `bytes_atomic`.
     pub quantity: String,
@@ -238,7 +238,7 @@ pub struct InputRecord {
     pub origin: String,
 }
 
-/// Numbers of thread accesses by class. An atomic is neither a load nor a store here.
+/// Thread accesses by class. An atomic is neither a load nor a store here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCounts {
     pub loads: u64,
@@ -246,7 +246,7 @@ pub struct ThreadCounts {
     pub atomics: u64,
 }
 
-/// Bytes of thread accesses by class; each access, atomics included, counts its width once.
+/// Bytes of thread accesses by class; each access, including atomics, counts its width once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteCounts {
     pub loaded: u64,
@@ -258,7 +258,7 @@ add_assign!(ThreadCounts: loads, stores, atomics);
 add_assign!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
-    /// Returns the bytes loaded and stored, atomics in both. Saturates: a damaged `run.json` can have any numbers.
+    /// Returns the bytes loaded and stored, with atomics in both. Saturates: a damaged `run.json` can contain any numbers.
     pub fn with_atomics(&self) -> [u64; 2] {
         [self.loaded, self.stored].map(|bytes| bytes.saturating_add(self.atomic))
     }
@@ -276,7 +276,7 @@ pub struct KernelSummary {
     pub bytes: ByteCounts,
 }
 
-/// Wall-clock durations in seconds; `null` where not measured.
+/// Wall-clock durations in seconds; `null` if not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seconds {
@@ -328,16 +328,16 @@ pub struct Repeats {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Stable name of the check, as in `output-equal` or `counts-equal`.
+    /// Stable name of the check, such as `output-equal` or `counts-equal`.
     pub check: String,
-    /// Whether the check passed; `false` also where nothing was compared.
+    /// Whether the check passed; also `false` if nothing was compared.
     pub ok: bool,
     /// The numbers or the first difference.
     pub detail: String,
     /// Whether the check passed, but its detail may point to a bug in the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
-    /// Reason why nothing was compared; then the check has neither passed nor failed.
+    /// Reason why nothing was compared; the check has then neither passed nor failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
 }
@@ -374,11 +374,11 @@ impl std::fmt::Display for NotCompared {
 /// Communication between CTAs over a whole program; `docs/metrics.md` defines it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommunicationSummary {
-    /// Bytes of all stores and atomics, every access counted.
+    /// Bytes of all stores and atomics, counting every access.
     pub stored_bytes: u64,
     /// Stored bytes that another CTA or kernel read in a later launch, each counted once.
     pub communicated_bytes: u64,
-    /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
+    /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 if nothing was stored.
     pub share: f64,
     /// Bounds of `communicated_bytes`, if it is not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -395,7 +395,7 @@ impl CommunicationSummary {
         }
     }
 
-    /// Sets the bounds of a run in situ.
+    /// Sets the bounds from an in-situ run.
     pub fn set_bounds(&mut self, total: &VolumeBounds) {
         let between = total.of(|volume| volume.communicated_stored_bytes);
         self.communicated_bytes_between = (!between.is_exact()).then_some(between);
@@ -407,7 +407,7 @@ impl CommunicationSummary {
         self.communicated_bytes_between.unwrap_or(exactly)
     }
 
-    /// Formats the communicated bytes, or their bounds, by `show`.
+    /// Formats the communicated bytes, or their bounds, with `show`.
     pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.communicated_bytes),
@@ -419,7 +419,7 @@ impl CommunicationSummary {
         }
     }
 
-    /// Formats the share, or its bounds, by `show`.
+    /// Formats the share, or its bounds, with `show`.
     pub fn share_in_words(&self, show: impl Fn(f64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.share),
@@ -428,7 +428,7 @@ impl CommunicationSummary {
     }
 }
 
-/// Formats a number, or its bounds (`1,234–1,300`), by `show`.
+/// Formats a number, or its bounds (`1,234–1,300`), with `show`.
 pub fn in_words(between: Bounds, show: impl Fn(u64) -> String) -> String {
     match between.is_exact() {
         true => show(between.least),

@@ -10,7 +10,7 @@ pub struct OpaqueSummary {
     pub launches: u64,
     /// Sum of the known times.
     pub ns: u64,
-    /// `ns` over the time of all launches; `None` where no time is known.
+    /// `ns` over the time of all launches; `None` if no time is known.
     pub share: Option<f64>,
     /// Kernels in the order of first launch.
     pub kernels: Vec<OpaqueKernel>,

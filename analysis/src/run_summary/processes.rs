@@ -15,7 +15,7 @@ pub struct ProcessSummary {
 }
 
 impl RunSummary {
-    /// Returns the summary with an entry for each process after that of its program.
+    /// Returns the summary with an entry for each process after its program's entry.
     #[must_use]
     pub fn by_process(&self) -> Self {
         let with_processes = |benchmark: &BenchmarkSummary| {

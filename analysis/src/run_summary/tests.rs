@@ -1,4 +1,4 @@
-//! Summaries of runs as JSON, and the numbers in them.
+//! Tests for run summaries as JSON, and the numbers in them.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn the_median_is_in_the_middle() {
 }
 
 #[test]
-fn a_program_without_stores_has_share_zero() {
+fn a_program_without_stores_has_a_share_of_zero() {
     assert_eq!(CommunicationSummary::new(0, 0).share, 0.0);
     assert_eq!(CommunicationSummary::new(8, 2).share, 0.25);
 }

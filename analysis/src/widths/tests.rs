@@ -1,4 +1,4 @@
-//! Tests of `widths`.
+//! Tests for `widths`.
 
 use super::*;
 use crate::counts::Counts;

@@ -23,7 +23,7 @@ pub trait Columns {
 
 /// A row of a table. Implemented by [`table!`](crate::table).
 pub trait Row: Columns + Sized {
-    /// Name of the table, and of its files without extension.
+    /// Name of the table, and of its files without the extension.
     const TABLE: &'static str;
     /// Meaning of a row.
     const MEANING: &'static str;

@@ -46,7 +46,7 @@ impl Table {
         }
     }
 
-    /// Returns the table with one more column in front.
+    /// Returns the table with a column added in front.
     pub fn after<V: Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
         let own = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// Returns the table's name, which is also that of its files without extension.
+    /// Returns the table's name, which is also the name of its files without the extension.
     pub fn name(&self) -> &str {
         text(self.batch.schema_ref().metadata(), TABLE)
     }
@@ -101,27 +101,27 @@ impl Table {
         columns(self.batch.schema_ref())
     }
 
-    /// Returns the cells of a row as in CSV, `None` for an empty one. Panics if there is no such row.
+    /// Returns the cells of a row as they appear in CSV, `None` for an empty one. Panics if there is no such row.
     pub fn texts(&self, row: usize) -> Vec<Option<String>> {
         let arrays = self.batch.columns().iter();
         arrays.map(|array| cell(array.as_ref(), row)).collect()
     }
 
-    /// Returns a cell as in CSV, `None` if it is empty. Panics if there is no such row or column.
+    /// Returns a cell as it appears in CSV, `None` if it is empty. Panics if there is no such row or column.
     pub fn text(&self, row: usize, column: &str) -> Option<String> {
         let array = self.batch.column_by_name(column);
         let array = array.unwrap_or_else(|| panic!("{} has no column {column}", self.name()));
         cell(array.as_ref(), row)
     }
 
-    /// Writes the table to `path`; leaves no file after an error.
+    /// Writes the table to `path`; leaves no file behind on error.
     pub fn write(&self, format: Format, path: &Path) -> Result<()> {
         let mut writer = Writer::create(format, path, self.batch.schema_ref())?;
         writer.write(&self.batch)?;
         writer.finish().map(drop)
     }
 
-    /// Writes `<folder>/<name>` in each of `formats` and returns the files; creates the folder.
+    /// Writes `<folder>/<name>` in each of `formats` and returns the paths; creates the folder.
     pub fn write_into(&self, folder: &Path, formats: &[Format]) -> Result<Vec<PathBuf>> {
         let each = formats.iter().map(|&format| {
             let path = file(folder, self.name(), format);

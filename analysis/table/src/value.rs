@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array
 use arrow_schema::DataType;
 use std::sync::Arc;
 
-/// A type that cells can have.
+/// Type of the cells in a column.
 pub trait Value {
     const TYPE: DataType;
     const IS_OPTIONAL: bool = false;

@@ -21,7 +21,7 @@ const BATCH_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Apache Parquet, compressed with zstd; the columns' meanings are key-value metadata.
+    /// Apache Parquet, compressed with zstd; the columns' meanings are stored as key-value metadata.
     Parquet,
     /// A header line, then one line per row; an absent number is an empty field.
     Csv,
@@ -102,7 +102,7 @@ impl Writer {
     }
 }
 
-/// Writes everything before the rows.
+/// Writes everything that precedes the rows.
 fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
     let columns: Vec<_> = columns(schema)
         .map(|column| json!({"name": column.name, "unit": column.unit, "note": column.meaning}))
@@ -116,7 +116,7 @@ fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
     )
 }
 
-/// Format of the rows that follow [`json_head`], and of the end.
+/// Format of the rows that follow [`json_head`], and of the end of the file.
 #[derive(Debug, Default)]
 struct JsonRows;
 
@@ -170,7 +170,7 @@ impl<R: Row> Rows<R> {
     }
 }
 
-/// Writes `rows` to `<folder>/<table>.<extension>` and returns that path; leaves no file after an error.
+/// Writes `rows` to `<folder>/<table>.<extension>` and returns that path; leaves no file behind on error.
 pub fn write_rows<R: Row>(
     format: Format,
     folder: &Path,

@@ -1,11 +1,11 @@
-//! One declaration, three formats.
+//! Tests that one table declaration gives three file formats.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs::{self, File};
 use superstep_table::{Format, Rows, Table, read_csv, table, write_rows};
 
 table! {
-    /// What was read.
+    /// Amount of data read.
     struct Read: Eq, serde::Deserialize {
         lines: u64 ["lines of 32 bytes"] = "lines that were read";
         r#type: u32 = "kind of read";
@@ -20,7 +20,7 @@ table! {
         program: String = "the program";
         share: f64 = "share of all reads";
         read: Read;
-        published: Option<f64> ["%"] = "what was published; empty where nothing was";
+        published: Option<f64> ["%"] = "published value; empty if none";
         is_new: bool = "whether it is new";
     }
 }
@@ -146,7 +146,7 @@ fn parquet_has_the_declared_types_and_the_meanings() {
 }
 
 #[test]
-fn an_unfinished_file_leaves_nothing() {
+fn an_unfinished_file_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut table = Rows::create(Format::Json, folder.path()).unwrap();
     rows().into_iter().for_each(|row| table.push(row).unwrap());

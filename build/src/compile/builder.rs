@@ -20,11 +20,11 @@ use crate::installation::Installation;
 pub struct BuildOptions {
     pub backend: Backend,
     pub gpu_archs: Vec<u32>,
-    /// Refuse a program with an access whose address space is not proven.
+    /// Whether to refuse programs with an access whose address space is not proven.
     pub strict: bool,
-    /// Accept inline PTX whose accesses cannot be read from its text; they are not traced.
+    /// Whether to accept inline PTX whose accesses cannot be determined from its text; they are not traced.
     pub allow_opaque_asm: bool,
-    /// Write a file with nvcc's commands for the program, as the reference for the native build (CUDA backend).
+    /// Whether to write a file with nvcc's commands for the program, as the reference for the native build (CUDA backend).
     pub reference: bool,
     pub protocol: Protocol,
     pub first_module: usize,
@@ -49,8 +49,9 @@ impl BuildOptions {
         self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
     }
 
-    /// Returns the code generation flag for this machine's processor: one of three levels, so that machines can share caches. Results do
-    /// not depend on it. The highest level has masked loads and stores, without which conditions make loops over threads slow.
+    /// Returns the code generation flag for this machine's processor: one of three levels, so that machines can share
+    /// caches. Results do not depend on it. The highest level has masked loads and stores; without them, loops over threads
+    /// that contain conditions are slow.
     pub(crate) fn cpu_flag(&self) -> &'static str {
         let has_masks = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -70,7 +71,7 @@ impl BuildOptions {
 pub struct Executables {
     pub native: PathBuf,
     pub traced: PathBuf,
-    /// Records accesses where `traced` aggregates them, if requested.
+    /// Executable that records accesses individually where `traced` aggregates them, if requested.
     pub recording: Option<PathBuf>,
     pub counted: PathBuf,
     pub reference: Reference,
@@ -228,7 +229,8 @@ impl Builder {
         Ok(CompiledModules { modules, embedded })
     }
 
-    /// Builds the executable, and calls `make` with true if as many CTAs must be resident as without a probe.
+    /// Builds the executable and calls `make`; its argument is true if as many CTAs must be resident with a probe as
+    /// without.
     pub(crate) fn with_executable<T: Send>(
         &self,
         program: &Program,

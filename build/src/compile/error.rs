@@ -1,4 +1,4 @@
-//! Errors of building.
+//! Build errors.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Compiles CUDA sources to executables and the modules that they load, in stages that are each cached by content.
+//! Compiles CUDA sources into executables and the modules that they load, in stages that are each cached by content.
 //!
 //! ```text
 //! X.cu ─ clang ─ device IR ─┬─ host object ─ link ─ executable ─┬─ start
@@ -7,10 +7,10 @@
 //!                                          └─ clang ─ shared object                    CPU
 //! ```
 //!
-//! One device IR serves both backends and all probes. It is compiled once, for the lowest requested architecture, so that a site has the
-//! same number everywhere. [`steps`] runs commands and caches their results, [`source`] handles dialects of CUDA, `unit` has the stages of
-//! a translation unit and its device code, `device` those for GPUs. `object` embeds device code in host objects; `link` links them and
-//! lists the modules to load. [`Builder`] runs the stages in order.
+//! One device IR serves both backends and all probes. It is compiled once, for the lowest requested architecture, so that a
+//! site has the same number everywhere. [`steps`] runs commands and caches their results, [`source`] handles dialects of
+//! CUDA, `unit` contains the stages for a translation unit and its device code, and `device` those for GPUs. `object` embeds
+//! device code in host objects; `link` links them and lists the modules to load. [`Builder`] runs the stages in order.
 
 mod builder;
 mod device;
@@ -54,7 +54,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the program of a benchmark whose folder in the source tree is `folder`.
+    /// Returns the program for a benchmark whose folder in the source tree is `folder`.
     pub fn of_benchmark(benchmark: &Benchmark, folder: &std::path::Path) -> Self {
         Self {
             name: benchmark.name.clone(),

@@ -20,9 +20,10 @@ use crate::run::die_with_this_process;
 pub enum Reference {
     #[default]
     NotBuilt,
-    /// There is none, for this reason.
+    /// There is no reference, for this reason.
     Refused(String),
-    /// Both are built without fused multiplications: compilers fuse different ones, which changes the last digits of results.
+    /// Both programs are built without fused multiply-adds: compilers fuse different operations, which changes the last
+    /// digits of results.
     Recipe {
         /// A [`Recipe`] as JSON.
         recipe: PathBuf,
@@ -56,7 +57,7 @@ impl Builder {
         let text = serde_json::to_vec(&recipe).map_err(|error| {
             BuildError::unsupported(
                 &program.name,
-                format!("its commands for nvcc cannot be written: {error}"),
+                format!("its nvcc commands cannot be written: {error}"),
             )
         })?;
         let recipe = self.runner.text_file("nvcc.json", &text)?;
@@ -68,7 +69,7 @@ impl Builder {
 pub enum RecipeError {
     #[error(transparent)]
     Io(#[from] IoError),
-    /// Contains the compiler's first line.
+    /// Contains the first line of the compiler's output.
     #[error("nvcc cannot build it: {0}")]
     Nvcc(String),
 }
@@ -81,7 +82,7 @@ impl Recipe {
                 files.entry(source.file).or_insert(source.text);
             }
         }
-        // Files and folders above the program's own keep their place relative to it.
+        // Files and folders above the program's own keep their position relative to it.
         let above = |path: &PathBuf| {
             let parts = path.components();
             parts
@@ -131,7 +132,7 @@ impl Recipe {
     }
 }
 
-/// Finds the nvcc of a CUDA toolkit on this machine, recognised by its compiler `cicc`: Superstep's stand-in has none.
+/// Finds a CUDA toolkit's nvcc on this machine, recognised by the compiler `cicc`, which Superstep's stand-in lacks.
 pub fn find_nvcc() -> Option<PathBuf> {
     let named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter();
     let named = named.filter_map(|name| Some(PathBuf::from(std::env::var_os(name)?).join("bin")));

@@ -1,4 +1,4 @@
-//! The stages of a translation unit, and of a module of device code.
+//! Build stages for a translation unit, and for a module of device code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ impl Builder {
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
             .texts(FRONT_END_ONLY)
-            // nvcc makes no lookup tables of a `switch`; loads from them would count as accesses.
+            // nvcc does not compile a `switch` to a lookup table; loads from one would count as accesses.
             .text("-fno-jump-tables")
             // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane reaches it.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
@@ -112,7 +112,7 @@ impl Builder {
         })
     }
 
-    /// Optimises the device code of Clang's front end as Clang would, after correcting the effects of inline PTX.
+    /// Optimises device code from Clang's front end as Clang would, after correcting the effects of inline PTX.
     pub(crate) fn prepare(
         &self,
         subject: Subject<'_>,
@@ -156,7 +156,7 @@ impl Builder {
         })
     }
 
-    /// Returns the file in which stage 2 explains each memory operation of a module. Needs no handler.
+    /// Returns the file in which stage 2 explains each memory operation in a module. Needs no handler.
     pub(crate) fn explanation(&self, module: &Module) -> Result<PathBuf> {
         let args = self.instrumenter_args(module, Probe::Trace);
         let args = args.output("--explain", EXPLANATION);
@@ -297,7 +297,7 @@ impl Builder {
         if self.runner.dry_run.is_none() {
             fs::metadata(&source).map_err(BuildError::source(&source))?;
         }
-        // The result must not depend on the folder of the sources.
+        // The result must not depend on the source folder.
         let args = args
             .text("-fdebug-compilation-dir=.")
             .reading_headers()
@@ -337,7 +337,7 @@ pub(crate) fn own_flags(program: &Program, side: &[String]) -> Args {
     Args::of(include).texts(flags.filter_map(|flag| default_stream::translated(flag)))
 }
 
-/// Returns Clang's optimisation level for device code: that of the last `-O`.
+/// Returns Clang's optimisation level for device code, taken from the last `-O`.
 fn optimisation(flags: &Flags) -> &str {
     let flags = flags.all.iter().chain(&flags.device);
     match flags.filter_map(|flag| flag.strip_prefix("-O")).next_back() {

@@ -1,7 +1,7 @@
 //! Extracts single files from a suite's data archive, a gzip-compressed tar file whose only top-level folder is the data folder.
 //!
-//! Only the content of one regular file is unpacked, into the cache under its hash, so names inside the archive never become paths on this
-//! machine. An archive with names that leave its folder is refused even if its hash is right.
+//! Only the content of one regular file is unpacked, into the cache under its hash, so names inside the archive never become
+//! paths on this machine. An archive with names that point outside its folder is rejected even if its hash is right.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -23,7 +23,7 @@ pub(super) fn member(
     cache: &Cache,
     options: &FetchOptions,
 ) -> Result<Option<PathBuf>> {
-    // Benchmarks of a suite share an archive; only one reads it at a time.
+    // Benchmarks in a suite share an archive; only one reads it at a time.
     let _lock = cache.lock(&format!("archive-{}", archive.sha256))?;
     if let Some(path) = cache.get(sha256)? {
         return Ok(Some(path));

@@ -66,7 +66,7 @@ impl Cache {
         Ok(None)
     }
 
-    /// Stores the content of `reader` if it has the expected hash; `None` accepts any. `origin` is for errors.
+    /// Stores the content of `reader` if it has the expected hash; `None` accepts any. `origin` is named in errors.
     pub fn put(
         &self,
         mut reader: impl Read,
@@ -102,13 +102,13 @@ impl Cache {
         let (found, _) = hash_file(file.path())?;
         check_hash(origin, &found, expected)?;
         let path = self.adopt(file.path(), &found)?;
-        // It was renamed, so there is nothing to remove.
+        // The file was renamed, so there is nothing to remove.
         let _ = file.into_temp_path().keep();
         Ok((found, path))
     }
 }
 
-/// Fails if the content of `origin` has another hash than expected.
+/// Fails if the content of `origin` does not have the expected hash.
 pub(crate) fn check_hash(origin: &str, found: &Sha256, expected: Option<&Sha256>) -> Result<()> {
     match expected {
         Some(expected) if expected != found => Err(FetchError::WrongHash {

@@ -12,7 +12,7 @@ pub enum Origin {
     Shipped,
     Mirror,
     Downloaded,
-    /// Has the format and size of the original, but other content.
+    /// Has the format and size of the original, but different content.
     Generated,
 }
 

@@ -153,7 +153,8 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     }
 }
 
-/// Returns a command that writes the body from byte `start` on to standard output, and the status to the end of standard error.
+/// Returns a command that writes the body, beginning at byte `start`, to standard output, and the status to the end of
+/// standard error.
 fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
     let mut command = Command::new("curl");
     // `--disable`: the user's own curl configuration must not affect these downloads.

@@ -1,4 +1,4 @@
-//! Errors of fetching.
+//! Fetch errors.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ pub(crate) type Result<T, E = FetchError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
+    #[error("failed to {action} {}: {source}; check that the path exists, and check its permissions and the free space", path.display())]
     Io {
         action: &'static str,
         path: PathBuf,
@@ -22,10 +22,10 @@ pub enum FetchError {
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(superstep_toolchain::OpenCache),
-    #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
+    #[error("failed to find {}, which is listed in {}; restore the file or correct the manifest", path.display(), manifest.display())]
     MissingInTree { path: PathBuf, manifest: PathBuf },
     #[error(
-        "failed to start {tool}: {source}; install {tool}, it is needed to fetch sources and inputs"
+        "failed to start {tool}: {source}; install {tool}, which is needed to fetch sources and inputs"
     )]
     ToolMissing {
         tool: &'static str,
@@ -64,7 +64,7 @@ pub enum FetchError {
     #[error("failed to generate it: {problem}; correct `generate` in the manifest")]
     Generator { problem: String },
     #[error(
-        "failed to fetch {what}: --offline forbids the network; give a local copy with {option}"
+        "failed to fetch {what}: --offline forbids network access; give a local copy with {option}"
     )]
     Offline { what: String, option: &'static str },
 }

@@ -1,4 +1,4 @@
-//! Reads single files of a git commit with the `git` command, from a mirror or a fetched repository.
+//! Reads single files from a git commit with the `git` command, from a mirror or a fetched repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -106,7 +106,7 @@ impl Repository {
             if fetched.status.success() {
                 break;
             }
-            // Reachable without that commit, or not reachable at all?
+            // Check whether the repository is reachable but lacks the commit, or is not reachable at all.
             let listed = repository.git(&["ls-remote", "--quiet", "origin", "HEAD"])?;
             if listed.status.success() {
                 return Err(repository.no_commit(&fetched));
@@ -223,7 +223,7 @@ impl Repository {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        // `safe.directory`: the user named this repository, and only objects are read from it, no hooks are run.
+        // `safe.directory`: the user named this repository; only objects are read from it, and no hooks are run.
         command
             .arg("-C")
             .arg(&self.folder)

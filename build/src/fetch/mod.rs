@@ -1,8 +1,8 @@
 //! Fetches sources and data into a content-addressed cache.
 //!
-//! [`sources`] returns a folder with a benchmark's files, from the suite's own folder or from one commit of a git repository; [`data_file`]
-//! finds an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the suite's archive. Hashes are always checked,
-//! even of files in the cache.
+//! [`sources`] returns a folder with a benchmark's files, from the suite's own folder or from one commit of a git
+//! repository; [`data_file`] finds an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the
+//! suite's archive. Hashes are always checked, even for files in the cache.
 //!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
 //! `git/<key>/` (bare repositories fetched from URLs), `generated/<key>` (hashes of generated inputs),
@@ -37,7 +37,7 @@ pub struct FetchOptions {
     pub source_mirror: Option<PathBuf>,
     /// A local folder in place of the suite's data folder.
     pub data_mirror: Option<PathBuf>,
-    /// The cache; [`default_cache_dir`] gives the user's own.
+    /// The cache; [`default_cache_dir`] returns the user's own.
     pub cache_dir: PathBuf,
     pub offline: bool,
     pub download: DownloadLimits,

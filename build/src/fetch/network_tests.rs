@@ -21,7 +21,8 @@ struct Server {
 }
 
 impl Server {
-    /// `answer` gets the number of the request, from 0, and its text; its bytes are sent, and the connection is closed.
+    /// `answer` receives the request's number, from 0, and its text; the bytes that it returns are sent, and the connection
+    /// is closed.
     fn new(answer: impl Fn(usize, &str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/file", listener.local_addr().unwrap());
@@ -110,7 +111,7 @@ impl Client {
         }
     }
 
-    /// The partial file of `CONTENT`, in a folder that exists.
+    /// Returns the path of `CONTENT`'s partial file, after creating its folder.
     fn partial(&self) -> PathBuf {
         let folder = self.options.cache_dir.join("partial");
         fs::create_dir_all(&folder).unwrap();
@@ -144,7 +145,7 @@ fn a_truncated_download_is_resumed() {
 }
 
 #[test]
-fn a_partial_download_of_a_killed_process_is_resumed() {
+fn a_partial_download_from_a_killed_process_is_resumed() {
     let client = Client::new();
     let server = Server::new(|_, request| rest(request));
     fs::write(client.partial(), &CONTENT[..30]).unwrap();
@@ -174,7 +175,7 @@ fn a_server_that_cannot_resume_sends_everything_again() {
         _ => whole(CONTENT),
     });
     get_content(&server);
-    // A response for another range is rejected. The file has become shorter than the received bytes.
+    // The response is for another range, or the file has become shorter than the received bytes.
     for (status, range, body) in [
         ("206 Partial Content", "bytes 0-35/36", CONTENT),
         ("416 Range Not Satisfiable", "bytes */5", b""),
@@ -222,7 +223,7 @@ fn a_refusal_is_final() {
 }
 
 #[test]
-fn a_changed_upstream_is_refused_and_leaves_nothing() {
+fn a_changed_upstream_file_is_refused_and_not_kept() {
     let client = Client::new();
     let server = Server::new(|_, _| whole(b"something else"));
     let error = client.get(&server.url).unwrap_err();
@@ -233,11 +234,11 @@ fn a_changed_upstream_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn an_endless_file_is_refused() {
+fn a_file_over_the_size_limit_is_refused() {
     let mut client = Client::new();
     client.options.download.bytes = 20;
     let announced = Server::new(|_, _| whole(CONTENT));
-    // Without a length, the bytes are counted as they come.
+    // Without a length, the bytes are counted as they arrive.
     let endless = Server::new(|_, _| [b"HTTP/1.0 200 OK\r\n\r\n", CONTENT].concat());
     for server in [announced, endless] {
         let error = client.get(&server.url).unwrap_err();
@@ -270,11 +271,11 @@ fn a_full_disk_is_reported() {
     };
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
     assert!(error.to_string().contains("free space"), "{error}");
-    assert_eq!(server.requests().len(), 1, "another attempt helps nobody");
+    assert_eq!(server.requests().len(), 1, "another attempt would not help");
 }
 
 #[test]
-fn one_of_many_concurrent_calls_downloads() {
+fn only_one_of_many_concurrent_calls_downloads() {
     let client = Client::new();
     let server = Server::new(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
@@ -290,7 +291,7 @@ fn one_of_many_concurrent_calls_downloads() {
 
 #[test]
 fn a_missing_network_is_reported_with_an_alternative() {
-    // A name that no resolver may answer for (RFC 2606).
+    // No resolver may resolve this name (RFC 2606).
     let error = (Client::new().get("http://superstep.invalid/file")).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("--data-mirror"), "{error}");
@@ -322,12 +323,12 @@ fn builder() -> tar::Builder<flate2::write::GzEncoder<Vec<u8>>> {
     tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), best))
 }
 
-/// A gzip-compressed archive whose entries have these names, types and targets of links.
+/// Returns a gzip-compressed archive whose entries have these names, types and link targets.
 fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
     let mut tar = builder();
     for (name, kind, target) in entries {
         let mut header = tar::Header::new_gnu();
-        // `set_path` refuses what is tested here.
+        // `set_path` rejects the names tested here.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.as_old_mut().linkname[..target.len()].copy_from_slice(target.as_bytes());
         header.set_entry_type(*kind);
@@ -339,7 +340,7 @@ fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// Requests `one/a` from an archive of these bytes.
+/// Requests `one/a` from an archive with these bytes.
 fn from_archive(
     bytes: Vec<u8>,
     change: impl Fn(&mut FetchOptions),
@@ -365,7 +366,7 @@ fn from_archive(
 }
 
 #[test]
-fn an_archive_that_leaves_its_folder_is_refused() {
+fn an_archive_with_names_outside_its_folder_is_refused() {
     let file = tar::EntryType::Regular;
     for name in ["data/../../evil", "../evil", "/evil"] {
         let entries = [(name, file, ""), ("data/one/a", file, "")];
@@ -399,7 +400,7 @@ fn links_in_an_archive_are_not_followed() {
 }
 
 #[test]
-fn a_damaged_archive_and_a_huge_one_are_refused() {
+fn damaged_and_huge_archives_are_refused() {
     let good = packed(&[("data/one/a", tar::EntryType::Regular, "")]);
     let (result, _folder) = from_archive(good[..good.len() / 2].to_vec(), |_| ());
     let error = result.unwrap_err();

@@ -16,7 +16,7 @@ pub(super) struct World {
     pub(super) commit: String,
 }
 
-/// Limits with hardly any pauses.
+/// Returns limits with almost no pauses.
 pub(super) fn quick() -> DownloadLimits {
     DownloadLimits {
         first_pause: std::time::Duration::from_millis(1),
@@ -113,7 +113,7 @@ pub(super) fn only(suite: &Suite) -> &Benchmark {
 }
 
 #[test]
-fn only_the_named_files_come_from_a_mirror_unchanged() {
+fn only_listed_files_are_read_from_a_mirror_unchanged() {
     let world = World::new();
     let tree = world.fetch("../../common/one.h", &world.options()).unwrap();
     assert_eq!(
@@ -198,7 +198,7 @@ fn damaged_content_in_a_mirror_is_refused() {
 }
 
 #[test]
-fn a_wrong_commit_is_an_error_and_nothing_is_used() {
+fn a_wrong_commit_is_an_error_and_nothing_is_cached() {
     let world = World::new();
     let suite = world.suite(
         "https://127.0.0.1:1/none",
@@ -215,7 +215,7 @@ fn a_wrong_commit_is_an_error_and_nothing_is_used() {
         "{error}"
     );
     assert!(!world.path("cache").exists());
-    // The id of a tree is not a commit, although git has it.
+    // A tree's ID is not a commit's, although git has the object.
     let tree = git(&world.path("upstream"), &["rev-parse", "HEAD^{tree}"]);
     let suite = world.suite("https://127.0.0.1:1/none", &tree, "unneeded.cu");
     let error = sources(&suite, only(&suite), &world.options()).unwrap_err();
@@ -299,7 +299,7 @@ fn a_url_is_fetched_once_and_then_served_offline() {
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
 }
 
-/// URLs that manifests refuse, and one that git's configuration rewrites.
+/// Tests URLs that name a remote helper or contain command-line options.
 #[test]
 fn urls_cannot_start_programs() {
     let world = World::new();
@@ -382,7 +382,7 @@ fn data_from_the_mirror_must_have_the_right_hash() {
 }
 
 #[test]
-fn a_refused_connection_is_one_clear_error() {
+fn a_refused_connection_is_reported_as_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let options = data_options(folder.path());
     let sha256 = hash_bytes(b"right");
@@ -484,7 +484,7 @@ fn the_cache_stores_verified_files_and_drops_damaged_ones() {
     assert_eq!(
         fs::read_dir(folder.path().join("blobs")).unwrap().count(),
         0,
-        "nothing is left of a refused file"
+        "a refused file leaves nothing behind"
     );
     let (_, path) = cache
         .put(b"content".as_slice(), Some(&hash), "a test")

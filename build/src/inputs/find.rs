@@ -13,8 +13,8 @@ pub enum InputPlace {
     Generator(Generator),
 }
 
-/// Finds an input without copying it. Tries the shipped file; the data mirror, cache, URL and archive, where a wrong hash is an error; the
-/// generator.
+/// Finds an input without copying it. Tries the shipped file, then the data mirror, cache, URL and archive (where a wrong
+/// hash is an error), then the generator.
 pub fn find_input(
     suite: &Suite,
     input: &Input,
@@ -30,7 +30,7 @@ pub fn find_input(
         match data_file(input, sha256, suite.data.as_ref(), options) {
             Ok(Some((path, origin))) => return Ok(InputPlace::File(path, origin)),
             Ok(None) => {}
-            // A generated file is better than no run if only the network is missing.
+            // A generated file is better than no run if only the network is unavailable.
             Err(FetchError::Unreachable { .. }) if input.generate.is_some() => {}
             Err(source) => return Err(InputError::fetch(input)(source)),
         }

@@ -47,7 +47,7 @@ impl Generator {
             Some(mut output) => io::copy(&mut output, writer).map(drop),
             None => Ok(()),
         };
-        // The script prints at most a few lines of errors, which fit into a pipe.
+        // The script prints at most a few lines of errors, which fit in a pipe's buffer.
         let mut problem = String::new();
         if let Some(mut messages) = child.stderr.take() {
             messages.read_to_string(&mut problem).map_err(&error)?;

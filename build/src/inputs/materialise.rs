@@ -1,4 +1,4 @@
-//! Copies the inputs of a size into a working folder.
+//! Copies the inputs for a size into a working folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -81,7 +81,7 @@ pub fn materialise(
 }
 
 fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
-    // A file with the hash of the content.
+    // This file contains the hash of the generated content.
     let note = cache.folder("generated")?.join(generator.key());
     if let Some(hash) = fs::read_to_string(&note)
         .ok()

@@ -1,4 +1,4 @@
-//! Input files of a run, fetched or, if not available, generated.
+//! Input files for a run, fetched or, if not available, generated.
 
 mod find;
 mod generator;

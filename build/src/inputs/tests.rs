@@ -1,4 +1,4 @@
-//! Generators: format, reproducibility, refusals; inputs in a working folder.
+//! Generators: format, reproducibility and errors; inputs in a working folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,7 @@ fn numbers(text: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// Changing the output of a seed would silently change every result that used it.
+/// Changing the output for a seed would silently change every result that used it.
 #[test]
 fn generated_files_never_change() {
     let hash = |bytes: &[u8]| hash_bytes(bytes).to_string()[..16].to_owned();
@@ -96,7 +96,7 @@ fn generated_files_never_change() {
 }
 
 #[test]
-fn fields_have_the_lines_of_the_originals() {
+fn fields_have_the_line_format_of_the_originals() {
     let text = String::from_utf8(generated(
         "hotspot-temperature",
         1,
@@ -147,7 +147,7 @@ fn nearly_all_nodes_of_a_graph_are_reachable() {
 }
 
 #[test]
-fn graphs_have_each_edge_in_both_directions() {
+fn graphs_contain_each_edge_in_both_directions() {
     for (nodes, degree, seed) in [(1, 2, 0), (2, 4, u64::MAX), (7, 16, 3), (399, 14, 1 << 40)] {
         let graph = numbers(&generated(
             "bfs-graph",
@@ -165,7 +165,11 @@ fn graphs_have_each_edge_in_both_directions() {
             (graph[1 + 2 * count] as usize) < count,
             "the source is a node"
         );
-        assert_eq!(graph[2 + 2 * count], next, "as many edges as the nodes say");
+        assert_eq!(
+            graph[2 + 2 * count],
+            next,
+            "as many edges as the sum of the degrees"
+        );
         let edges = &graph[3 + 2 * count..];
         assert_eq!(edges.len(), 2 * next as usize);
         assert!(
@@ -187,7 +191,7 @@ fn random_bytes_depend_only_on_the_seed() {
 }
 
 #[test]
-fn a_key_list_has_every_key_once() {
+fn a_key_list_contains_every_key_once() {
     let mut keys = numbers(&generated("key-list", 1, &[("count", 1000)]));
     assert_eq!(keys.remove(0), 1000);
     assert!(!keys.is_sorted());
@@ -196,7 +200,7 @@ fn a_key_list_has_every_key_once() {
 }
 
 #[test]
-fn a_mesh_names_each_neighbour_from_both_sides() {
+fn neighbours_in_a_mesh_refer_to_each_other() {
     let bytes = generated("tetrahedral-mesh", 1, &[("elements", 300)]);
     let text = String::from_utf8(bytes).unwrap();
     let mut words = text.split_ascii_whitespace();
@@ -205,7 +209,7 @@ fn a_mesh_names_each_neighbour_from_both_sides() {
     let elements: Vec<_> = words.chunks(17).collect();
     assert_eq!(elements.len(), 300);
     for (number, element) in elements.iter().enumerate() {
-        assert!(element[0] > 0.0, "a volume");
+        assert!(element[0] > 0.0, "the volume is positive");
         for face in element[1..].chunks(4) {
             assert!((-1.0..=300.0).contains(&face[0]));
             if face[0] > 0.0 {
@@ -258,12 +262,12 @@ fn a_video_is_an_avi_file_with_an_index() {
     );
     assert!(
         darkest < Some(&100) && brightest > Some(&170),
-        "a ground and cells"
+        "a dark background and bright cells"
     );
 }
 
 #[test]
-fn feature_tables_are_numbered_rows() {
+fn feature_tables_consist_of_numbered_rows() {
     let bytes = generated("feature-table", 1, &[("rows", 20), ("features", 3)]);
     let text = String::from_utf8(bytes).unwrap();
     for (line, row) in text.lines().zip(1..) {
@@ -323,7 +327,7 @@ fn wrong_parameters_are_refused_and_the_right_ones_listed() {
 }
 
 #[test]
-fn generators_of_all_suites_take_their_parameters() {
+fn generators_in_all_suites_accept_their_parameters() {
     let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites");
     let mut checked = 0;
     for suite in fs::read_dir(&suites).unwrap() {
@@ -349,7 +353,7 @@ fn generators_of_all_suites_take_their_parameters() {
     assert!(checked > 20, "{checked}");
 }
 
-/// A suite with one benchmark; `inputs` is the YAML of its inputs.
+/// Returns a suite with one benchmark; `inputs` is the YAML for its inputs.
 fn suite(folder: &Path, inputs: &str) -> Suite {
     fs::create_dir_all(folder.join("suite")).unwrap();
     fs::write(

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_missing_piece_is_named_with_a_hint() {
+fn a_missing_file_is_named_with_a_hint() {
     let installation = Installation {
         binaries: "/nonexistent".into(),
         root: None,

@@ -1,4 +1,4 @@
-//! Errors of manifests: a problem, its file, line and column, and how to fix it.
+//! Manifest errors: a problem, its file, line and column, and how to fix it.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -124,13 +124,13 @@ impl Text<'_> {
             YamlError::Unexpected { expected, .. } => (wrong_kind, expected_kind(plain(expected))),
             YamlError::Eof { .. } => (
                 "the file is empty".to_owned(),
-                "write the manifest as docs/manifest.md shows it".to_owned(),
+                "write the manifest as shown in docs/manifest.md".to_owned(),
             ),
             other => {
                 let text = other.render_with_formatter(&serde_saphyr::UserMessageFormatter);
                 (
                     text.lines().next().unwrap_or("").to_owned(),
-                    "correct the YAML at this place".to_owned(),
+                    "correct the YAML here".to_owned(),
                 )
             }
         };

@@ -100,7 +100,7 @@ pub struct Benchmark {
     pub sizes: BTreeMap<String, Size>,
     #[serde(default)]
     pub checks: Checks,
-    /// Counts known beforehand, by size.
+    /// Counts known in advance, by size.
     #[serde(default)]
     pub expected: BTreeMap<String, Expected>,
     #[serde(skip)]
@@ -217,7 +217,7 @@ pub struct Input {
     pub data: Option<PathBuf>,
     pub url: Option<String>,
     pub sha256: Option<Sha256>,
-    /// Generator of a replacement for a file that is not available; results say so.
+    /// Generator of a replacement for an unavailable file; results report its use.
     pub generate: Option<Generator>,
 }
 
@@ -232,7 +232,7 @@ pub struct Checks {
     pub output_files: Vec<PathBuf>,
 }
 
-/// Counts known beforehand; `None` is not checked.
+/// Counts known in advance; `None` is not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Expected {
@@ -251,7 +251,7 @@ impl Suite {
 }
 
 impl Benchmark {
-    /// Returns the path inside the source of a path relative to `directory`, without `.` and `..`.
+    /// Converts a path relative to `directory` to one relative to the source, without `.` and `..`.
     pub fn in_source(&self, relative: &Path) -> PathBuf {
         let path = self.directory.join(relative);
         normalised(&path).unwrap_or(path)

@@ -1,4 +1,4 @@
-//! Finds the position of a value in a YAML text by its keys. Values themselves need not have positions.
+//! Finds the position of a value in a YAML text by its keys. The values themselves need not store positions.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl From<usize> for Step {
     }
 }
 
-/// Returns the position of the value at the end of `steps`, or of the last value on the way that exists.
+/// Returns the position of the value at the end of `steps`, or of the last existing value on the way.
 pub fn position(content: &str, steps: &[Step]) -> Location {
     let find = |count: usize| {
         let walk = Walk(&steps[..count]);
@@ -37,7 +37,7 @@ pub fn position(content: &str, steps: &[Step]) -> Location {
     found.next().unwrap_or(Location::UNKNOWN)
 }
 
-/// Follows its steps through a text.
+/// A deserializer seed that follows its steps through a text.
 #[derive(Clone, Copy)]
 struct Walk<'a>(&'a [Step]);
 

@@ -1,4 +1,4 @@
-//! Values that are one scalar in YAML: the schema's version, regular expressions, `deterministic`.
+//! Values that are a single scalar in YAML: the schema's version, regular expressions, `deterministic`.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub mod regexes {
                 let last = reason.lines().last().unwrap_or_default();
                 let last = last.trim_start_matches("error: ");
                 let expected = format!(
-                    "a regular expression of the Rust regex crate ({last}); write \\ before a special character"
+                    "a regular expression for Rust's regex crate ({last}); write \\ before a special character"
                 );
                 Error::invalid_value(Unexpected::Str(&text), &expected.as_str())
             })

@@ -1,4 +1,4 @@
-//! Malformed manifests with their errors, and the suites of this repository.
+//! Malformed manifests and their errors, and the suites in this repository.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -69,12 +69,12 @@ fn parsed(content: &str) -> Result<Benchmark, ManifestError> {
     )
 }
 
-/// Returns the error of the benchmark's manifest after one replacement.
+/// Returns the error for the benchmark's manifest after one replacement.
 fn error(from: &str, to: &str) -> String {
     assert_eq!(
         BENCHMARK.matches(from).count(),
         1,
-        "`{from}` is not there exactly once"
+        "`{from}` does not occur exactly once"
     );
     match parsed(&BENCHMARK.replace(from, to)) {
         Ok(_) => "accepted".to_owned(),
@@ -108,7 +108,7 @@ fn a_correct_manifest_is_read() {
 }
 
 #[test]
-fn constants_must_name_a_file_of_the_program() {
+fn constants_must_name_a_file_in_the_program() {
     let with = |entry: &str| format!("constants: [{entry}]\nsizes:\n");
     let correct = BENCHMARK.replace("sizes:\n", &with("{file: one.cu, name: N, value: 4}"));
     let constant = Constant {
@@ -189,7 +189,7 @@ malformed! {
 }
 
 #[test]
-fn reasons_against_determinism_are_kept() {
+fn reasons_for_nondeterminism_are_kept() {
     let text = BENCHMARK.replace(
         "sizes:",
         "deterministic: {false-because: \"atomics race\"}\nsizes:",
@@ -230,7 +230,7 @@ fn a_missing_benchmark_file_is_named() {
     assert!(error.contains("is a folder with a suite.yaml"), "{error}");
 }
 
-/// Folder of this repository.
+/// Returns this repository's folder.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -261,7 +261,7 @@ fn the_thesis_suite_has_its_six_programs() {
 }
 
 #[test]
-fn the_rodinia_suite_states_the_known_counts() {
+fn the_rodinia_suite_contains_the_known_counts() {
     let suite =
         load_suite(&repository().join("suites/rodinia")).unwrap_or_else(|error| panic!("{error}"));
     let expected = suite.benchmark("hotspot").unwrap().expected["small"];
@@ -280,7 +280,7 @@ fn the_rodinia_suite_states_the_known_counts() {
     );
 }
 
-/// A benchmark whose manifest has every mapping.
+/// Returns a benchmark whose manifest contains every mapping.
 fn complete() -> Benchmark {
     let text = BENCHMARK.replace(
         "sizes:\n",
@@ -316,7 +316,7 @@ fn the_documentation_names_every_key() {
     let mut keys = BTreeSet::new();
     collect(&serde_json::to_value(suite).unwrap(), &mut keys);
     collect(&serde_json::to_value(complete()).unwrap(), &mut keys);
-    // Names of a size and of a generator's parameter.
+    // These name a size and a generator's parameter.
     keys.retain(|key| !["tiny", "bytes"].contains(&key.as_str()));
     assert!(keys.len() > 40, "only {} keys", keys.len());
     let page = std::fs::read_to_string(repository().join("docs/manifest.md")).unwrap();

@@ -1,4 +1,5 @@
-//! The rules that a manifest's types cannot express. An error contains the keys of its value, from which `position` finds the line.
+//! The rules that a manifest's types cannot express. An error contains the keys that lead to the value, from which
+//! `position` finds the line.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -63,7 +64,7 @@ impl Suite {
         let valid = archive.map_or(Ok(()), |data| https(&data.url).at("archive-url"));
         valid.at("data")?;
         identifier(&self.default_size, "size").at("default-size")?;
-        let none = "the suite lists no benchmark";
+        let none = "the suite lists no benchmarks";
         require(!self.names.is_empty(), none, "name at least one").at("benchmarks")?;
         each(&mut self.names, "benchmarks", |name, before| {
             identifier(name, "benchmark")?;
@@ -99,7 +100,7 @@ impl Source {
             .at("in-tree"),
             (None, Some(git)) => git.validate().at("git"),
             (None, None) | (Some(_), Some(_)) => broken(
-                "the source is not given exactly once",
+                "the suite must have exactly one source",
                 "expected either {in-tree: true} or {git: {url: …, commit: …}}",
             ),
         }
@@ -118,13 +119,13 @@ impl GitSource {
         require(
             !url.is_empty() && !url.starts_with('-'),
             format!("`{url}` is not a URL"),
-            "expected what git clone takes, such as https://host/owner/name",
+            "expected a URL that git clone accepts, such as https://host/owner/name",
         )
         .at("url")?;
         // `ext::` runs a command, and other remote helpers are programs that a stranger's manifest must not start.
         require(
             !url.contains("::"),
-            format!("`{url}` names a remote helper of git, not a repository"),
+            format!("`{url}` names a git remote helper, not a repository"),
             "expected https://…, ssh://…, git://…, host:path or a folder",
         )
         .at("url")?;
@@ -134,7 +135,7 @@ impl GitSource {
 }
 
 impl Benchmark {
-    /// Checks the rules for the file `<stem>.yaml` of a suite with `source`, and adds the translation units to `files`.
+    /// Checks the rules for the file `<stem>.yaml` in a suite with `source`, and adds the translation units to `files`.
     pub(super) fn validate(&mut self, source: &Source, stem: &str) -> Valid {
         let name = &self.name;
         identifier(name, "benchmark").at("name")?;
@@ -148,10 +149,10 @@ impl Benchmark {
         not_empty(&self.why, "why").at("why")?;
         folder(&mut self.directory, "the source").at("directory")?;
         folder(&mut self.start_in, "the working folder").at("start-in")?;
-        let limit = "a time limit of 0 s";
+        let limit = "the time limit is 0 s";
         require(self.timeout_s > 0, limit, "expected at least 1").at("timeout-s")?;
         if let Some(mib) = self.memory_limit_mib {
-            let limit = format!("a memory limit of {mib} MiB");
+            let limit = format!("the memory limit is {mib} MiB");
             let fits = (1..1 << 40).contains(&mib);
             require(fits, limit, "expected 1 to 2^40 - 1").at("memory-limit-mib")?;
         }
@@ -174,7 +175,7 @@ impl Benchmark {
         }
         require(
             !self.sizes.is_empty(),
-            "no size",
+            "the benchmark has no sizes",
             "give at least one, for example tiny",
         )
         .at("sizes")?;
@@ -194,7 +195,7 @@ impl Benchmark {
             let known: Vec<&str> = self.sizes.keys().map(String::as_str).collect();
             require(
                 self.sizes.contains_key(size),
-                format!("expected counts for a size `{size}` that does not exist"),
+                format!("`expected` has counts for size `{size}`, which does not exist"),
                 format!("the sizes are: {}", known.join(", ")),
             )
             .at(Step::Name(size.clone()))
@@ -208,7 +209,12 @@ impl Benchmark {
         let is_built = |unit: &TranslationUnit| unit.language == Language::Built;
         let units = &mut self.translation_units;
         let hint = "name at least one CUDA file";
-        require(!units.is_empty(), "no translation unit", hint).at(UNITS)?;
+        require(
+            !units.is_empty(),
+            "the benchmark has no translation units",
+            hint,
+        )
+        .at(UNITS)?;
         each(units, UNITS, |unit, before| {
             below(&self.directory, &mut unit.file).at("file")?;
             require(
@@ -235,7 +241,7 @@ impl Benchmark {
             || self.flags != super::Flags::default();
         require(
             !units.iter().any(is_built) || !compiles,
-            "nothing of this program is compiled here, but there are flags, include folders or constants",
+            "no part of this program is compiled here, but it has flags, include folders or constants",
             "remove `flags`, `include` and `constants`",
         )
         .at(UNITS)
@@ -275,7 +281,7 @@ impl Constant {
         below(directory, &mut self.file).at("file")?;
         require(
             files.contains(&self.file),
-            format!("file `{shown}` is not one of the program's"),
+            format!("file `{shown}` is not one of the program's files"),
             "expected a path that is listed in `files`, written the same way",
         )
         .at("file")?;
@@ -323,7 +329,7 @@ impl Input {
         let has_other = is_fetched || self.generate.is_some();
         require(
             self.shipped.is_none() || !has_other,
-            format!("input `{shown}` is shipped but has another source too"),
+            format!("input `{shown}` is shipped but also has another source"),
             "keep only `shipped`, or remove it",
         )?;
         require(
@@ -334,12 +340,12 @@ impl Input {
         require(
             !is_fetched || self.sha256.is_some(),
             format!("input `{shown}` has no `sha256`"),
-            "give the hash of the file: what is fetched is never used unchecked",
+            "give the hash of the file: fetched files are never used unchecked",
         )?;
         require(
             self.sha256.is_none() || is_fetched || self.shipped.is_some(),
             format!("input `{shown}` is only generated, yet has a `sha256`"),
-            "remove it: the seed fixes a generated file",
+            "remove it: the seed determines a generated file",
         )
         .at("sha256")
     }

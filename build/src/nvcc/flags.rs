@@ -1,4 +1,4 @@
-//! The table of nvcc's flags: those of CUDA 12.9 and 13, and some undocumented ones.
+//! The table of nvcc's flags: those in CUDA 12.9 and 13, and some undocumented ones.
 
 use std::path::PathBuf;
 
@@ -23,15 +23,15 @@ pub(super) enum Meaning {
     Text(fn(&mut NvccInvocation) -> &mut Option<String>),
     /// Arguments for another program.
     Parts(fn(&mut NvccInvocation) -> &mut Vec<String>),
-    /// A flag for every compilation, before its value.
+    /// A flag for every compilation, followed by its value.
     All(&'static str),
     /// A flag for both halves of CUDA files.
     Cuda(&'static str),
-    /// A flag for host code, before its value.
+    /// A flag for host code, followed by its value.
     Host(&'static str),
     Linker,
     Frontend,
-    /// A flag for the link, before its value.
+    /// A linker flag, followed by its value.
     Link(&'static str),
     Include,
     Machine,
@@ -88,7 +88,7 @@ const CLANG: &str = "Clang compiles the code";
 const INTERMEDIATE: &str = "there are no such intermediate files";
 const TIMES: &str = "steps are not timed";
 const WARNINGS: &str = "Clang's own warnings are shown";
-const NO_SUCH_FILE: Meaning = Refused("Superstep makes no such file");
+const NO_SUCH_FILE: Meaning = Refused("Superstep does not produce such files");
 
 /// One row per line: meaning, value, and the flags without their hyphens, as `short/long` or as one name for both.
 macro_rules! table {
@@ -149,8 +149,8 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
         static-global-template-stub device-entity-has-hidden-visibility t/threads j/jobs \
         split-compile split-compile-extended dQ/version-ident brief-diag/brief-diagnostics \
         idp/input-drive-prefix ddp/dependency-drive-prefix dp/drive-prefix";
-    Ignored("libdevice is that of the toolkit folder"), Value: "ldir/libdevice-directory";
-    Ignored("there is one target, x86-64"), Value: "target-dir/target-directory";
+    Ignored("libdevice comes from the toolkit folder"), Value: "ldir/libdevice-directory";
+    Ignored("x86-64 is the only target"), Value: "target-dir/target-directory";
     Options, List: "optf/options-file";
     Path(|it| &mut it.host_compiler), Value: "ccbin/compiler-bindir";
     Path(|it| &mut it.archiver), Value: "arbin/archiver-binary";
@@ -193,7 +193,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Ignored("all kernels are compiled"), List: "e/entries";
     Ignored("unused device functions are left out"), Nothing: "keep-device-functions";
     Ignored("device code has no stack canaries"), Value: "device-stack-protector";
-    Ignored("device code is not made for compute-sanitizer"), Value: "fdevice-sanitize";
+    Ignored("device code is not instrumented for compute-sanitizer"), Value: "fdevice-sanitize";
     Refused("Clang has no tile kernels"), Nothing: "enable-tile tile-only";
     Sets(|it| &mut it.no_device_link), Nothing: "nodlink/no-device-link";
     Sets(|it| &mut it.verbose), Nothing: "v/verbose";
@@ -247,7 +247,7 @@ pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
 
 pub(super) fn help() -> String {
     let mut text = String::from(
-        "Usage  : nvcc [options] <inputfile>\n\nSuperstep stands in for nvcc, with Clang. Options:\n",
+        "Usage  : nvcc [options] <inputfile>\n\nThis is Superstep's stand-in for nvcc, based on Clang. Options:\n",
     );
     let mut flags: Vec<_> = flags().collect();
     flags.sort_by_key(|(names, ..)| names.to_ascii_lowercase());

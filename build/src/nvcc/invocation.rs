@@ -1,4 +1,4 @@
-//! A command line of nvcc.
+//! An nvcc command line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -110,8 +110,8 @@ impl NvccInvocation {
         }
     }
 
-    /// Returns the architecture to compile device code for if a GPU of `arch` is to run it: the highest named one that the GPU supports, as
-    /// the driver would choose; else the lowest.
+    /// Returns the architecture to compile device code for so that a GPU of `arch` can run it: the highest one named that
+    /// the GPU supports, as the driver would choose, or else the lowest.
     pub fn architecture_for(&self, arch: u32) -> u32 {
         let named = || self.architectures.iter().copied();
         let fitting = named().filter(|&named| named <= arch).max();
@@ -150,7 +150,7 @@ impl NvccInvocation {
         match meaning {
             Met | Options | ForwardUnknown => {}
             Ignored(why) => ignored(self, why),
-            // Most projects use these to suppress warnings of nvcc's front end, which Clang does not give.
+            // Most projects use these to suppress warnings from nvcc's front end, which Clang does not emit.
             Frontend if parts(&value).all(|part| part.starts_with("--diag")) => {}
             Frontend => ignored(self, "Clang compiles the code"),
             Refused(why) => {
@@ -198,7 +198,7 @@ impl NvccInvocation {
                     if is_specific {
                         ignored(
                             self,
-                            "code is for all GPUs from this one on: suffixes a and f",
+                            "suffixes a and f have no effect; the code runs on all GPUs from this architecture on",
                         );
                     }
                 }

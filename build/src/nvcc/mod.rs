@@ -45,7 +45,7 @@ impl std::fmt::Display for Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         match error {
-            // The compiler's own output, as every other compiler shows it.
+            // The compiler's own output, as any other compiler would show it.
             BuildError::Command { output, .. } => Self::Failed(output),
             error => Self::Failed(format!("error: {error}")),
         }
@@ -77,7 +77,7 @@ pub fn run(
     if args.verbose || args.dry_run {
         nvcc.describe(&args, options.lowest_arch());
     }
-    // CMake tries flags in folders with these names, and reads the output of compilers.
+    // CMake tries out flags in folders with these names, and parses the compiler's output.
     let is_trial = folder.components().any(|part| {
         ["CMakeScratch", "CMakeTmp"]
             .iter()
@@ -126,7 +126,7 @@ impl Nvcc {
             .rsplit_once('.')
             .map_or(self.version.as_str(), |(release, _)| release);
         format!(
-            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep stands in for it, with Clang\nCuda compilation tools, release {release}, V{}",
+            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {release}, V{}",
             self.version
         )
     }

@@ -30,7 +30,7 @@ impl ProprietaryFolder {
         let include = &toolchain.cuda.include;
         let has_none = |package: &&ProprietaryPackage| {
             let mut headers = package.headers();
-            // There is an empty version of this one for Clang.
+            // There is an empty version of this header for Clang.
             !headers.any(|name| name != CLANGS && include.join(name).is_file())
         };
         let lacking: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
@@ -77,7 +77,10 @@ impl ProprietaryFolder {
 
     pub(super) fn add(&self, toolchain: &Toolchain, name: &str, progress: Progress) -> Result<()> {
         let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
-            progress(&format!("{} has it", toolchain.cuda.root.display()));
+            progress(&format!(
+                "{} already contains it",
+                toolchain.cuda.root.display()
+            ));
             return Ok(());
         };
         for needed in package.needs {
@@ -132,7 +135,7 @@ impl ProprietaryFolder {
     }
 }
 
-/// Clang includes it in every CUDA file, before the program's own headers.
+/// A header that Clang includes in every CUDA file, before the program's own headers.
 const CLANGS: &str = "curand_mtgp32_kernel.h";
 
 fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String {
@@ -187,7 +190,7 @@ fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String)> {
         Some(name) => Ok((folder.join(&name), name)),
         None => Err(BuildError::installation(
             format!("lib{stem}.so"),
-            format!("{} has none", folder.display()),
+            format!("{} does not contain it", folder.display()),
         )),
     }
 }

@@ -34,7 +34,7 @@ const LAYOUT: &str = "6";
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of the architectures on a command line, the one that such a GPU
 /// would run is used.
 const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
-/// The toolkit folder of a stand-in for nvcc.
+/// The toolkit folder that an nvcc stand-in belongs to.
 pub const TOOLKIT_VARIABLE: &str = "SUPERSTEP_TOOLKIT";
 
 pub fn arch_wanted() -> u32 {

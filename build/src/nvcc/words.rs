@@ -26,7 +26,7 @@ pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
     whole.into_iter().chain(parts)
 }
 
-/// Splits a value with arguments for another program at commas, and at spaces like a shell.
+/// Splits a value with arguments for another program at commas, and at spaces as a shell does.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
     let parts = split(text, |letter| letter == ',' || letter.is_whitespace());
     parts.into_iter().filter(|part| !part.is_empty())
@@ -54,7 +54,7 @@ pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
         } else if TAKING.iter().any(|flag| word.starts_with(flag)) {
             found.push(word.clone());
         } else if word == "-fopenmp" {
-            // Classes must have the same layout on both sides.
+            // Classes must have the same layout in host and device code.
             found.push(OPENMP.into());
         }
     }

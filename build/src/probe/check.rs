@@ -1,4 +1,4 @@
-//! The rules of a probe's YAML that its schema cannot express.
+//! Rules for a probe's YAML file that its schema cannot express.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::manifest::Result;
 use crate::manifest::error::{Located, Text};
 
 const SCHEMA: u32 = 1;
-/// Maximum number of words in all tables together: 8 MiB, of which each SM has a copy.
+/// Maximum number of words in all tables together: 8 MiB, with one copy per SM.
 const MOST_TABLE_WORDS: u64 = 1 << 20;
 
 pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe> {
@@ -44,7 +44,7 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe> {
     let pattern = |kernel: &Located<String>| {
         let parsed = kernel.value.parse();
         parsed.map_err(|error: SelectionError| {
-            let what = format!("the kernel's name {:?} is not a pattern", error.value);
+            let what = format!("the kernel name {:?} is not a valid pattern", error.value);
             text.error(kernel.referenced, what, format!("write {}", error.expected))
         })
     };
@@ -70,7 +70,7 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe> {
         text.require(
             (spec.points.iter()).all(|point| point.once_per == OncePer::Warp),
             place.referenced,
-            "a handler that runs for each thread has its fields in registers",
+            "a handler that runs once per thread keeps its fields in registers",
             "write `once-per: warp` for every point, or leave out `fields-in: memory`",
         )?;
     }
@@ -87,7 +87,7 @@ fn header(text: Text<'_>, file: &ProbeFile) -> Result<()> {
     text.require(
         file.schema.value == SCHEMA,
         file.schema.referenced,
-        format!("schema {} is not known", file.schema.value),
+        format!("schema {} is not supported", file.schema.value),
         format!("write `schema: {SCHEMA}`"),
     )?;
     text.require(
@@ -154,13 +154,12 @@ fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point> 
         at.iter().all(is_family),
         place,
         "these places do not offer a handler the same arguments",
-        "name one of them, or several of load, store and atomic, or several classes such as integer and float, and make a point \
-         of each of the others",
+        "name one of them, or several of load, store and atomic, or several classes such as integer and float, and make a separate point for each of the others",
     )?;
     text.require(
         entry.when != When::After || first.has_value() || first.is_memory(),
         place,
-        "only instructions with a value and accesses to memory have a place after them",
+        "only memory accesses and instructions with a value can have a handler after them",
         "leave out `when: after`",
     )?;
     text.require(
@@ -176,13 +175,13 @@ fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point> 
             first.has_value() && !per_warp,
             flag.referenced,
             "there is no value to replace here",
-            "use it at [value] or [predicate], once for each thread",
+            "use it at [value] or [predicate], once per thread",
         )?;
     }
     text.require(
         !per_warp || spec.per != Per::Thread,
         place,
-        "a handler that runs once for a warp has no fields of a thread",
+        "a handler that runs once per warp has no per-thread fields",
         "write `per: launch` or `per: cta`, or leave out `once-per: warp`",
     )?;
     let pass = (entry.pass.iter()).map(|word| argument(text, word, entry, *first, spec));
@@ -214,7 +213,7 @@ fn argument(
     let warp = entry.once_per == OncePer::Warp;
     let missing = match &pass {
         Pass::Table(name) if !spec.tables.iter().any(|table| table.name == *name) => {
-            Some("the probe has no table of that name; list it under `tables`")
+            Some("the probe has no table with that name; list it under `tables`")
         }
         Pass::Fields if spec.fields.is_empty() => {
             Some("the probe has no fields; list them under `fields`")
@@ -223,7 +222,7 @@ fn argument(
             Some("the probe has no parameters; list them under `parameters`")
         }
         Pass::Address | Pass::Value | Pass::Taken if warp => {
-            Some("each lane has its own; use it once for each thread")
+            Some("each lane has its own; use it once per thread")
         }
         Pass::ActiveMask | Pass::TakenMask | Pass::UniqueLines | Pass::AndBits | Pass::OrBits
             if !warp =>
@@ -234,13 +233,13 @@ fn argument(
             Some("only load, store and atomic have it")
         }
         Pass::Operation if !at.is_memory() && !at.is_class() => {
-            Some("only load, store, atomic and classes of instructions have it")
+            Some("only load, store, atomic and instruction classes have it")
         }
         Pass::Value | Pass::AndBits | Pass::OrBits if !at.has_value() => {
             Some("only value and predicate have it")
         }
         Pass::Width if !at.has_value() && !at.is_memory() && !at.is_class() => {
-            Some("only accesses to memory, values and classes of instructions have it")
+            Some("only memory accesses, values and instruction classes have it")
         }
         Pass::Taken | Pass::TakenMask if at != At::Branch => Some("only branch has it"),
         _ => None,

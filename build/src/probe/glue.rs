@@ -1,5 +1,5 @@
-//! The CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and functions with fixed names and types that
-//! the instrumenter calls.
+//! Generates the CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and functions with
+//! fixed names and types that instrumented code calls.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,8 +7,9 @@ use std::path::Path;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
-/// Returns the whole file. `handler` is the text of the user's file at `path`, whose lines keep their numbers in messages. `definition` is
-/// the YAML file: if a handler does not take the arguments that its point passes, messages name the point.
+/// Returns the whole file. `handler` is the text of the user's file at `path`, whose line numbers are kept in compiler
+/// messages. `definition` is the YAML file: if a handler does not accept the arguments that its point passes, compiler
+/// messages name the point.
 pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -> String {
     let mut text = String::from("#include <superstep/probe.h>\n\nstruct Fields {\n");
     for field in &spec.fields {
@@ -126,7 +127,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
             if in_memory {
                 text.push_str("  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n");
             }
-            // With fields in memory, all lanes take the same path, so that they need not diverge; only the leader aggregates.
+            // With fields in memory, all lanes take the same path, so they need not diverge; only the leader aggregates.
             let leader = if in_memory && !shares_tables {
                 ""
             } else {
@@ -161,8 +162,8 @@ fn arguments(spec: &ProbeSpec, point: &Point, of_group: bool) -> String {
     list.join(", ")
 }
 
-/// Returns the C++ expressions of an argument: for a lane or warp, and for a group of lanes that the CPU backend has collected. `arguments`
-/// handles tables.
+/// Returns the C++ expressions for an argument: for a lane or warp, and for a group of lanes that the CPU backend has
+/// collected. `arguments` handles tables.
 fn expressions(pass: &Pass) -> [&'static str; 2] {
     match pass {
         Pass::Fields => ["*static_cast<Fields *>(fields)", "fields"],
@@ -245,7 +246,8 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// Merges the values that the lanes of a mask share into memory. All words are read before any is changed, so that a warp waits once.
+/// Merges the values shared by the lanes in a mask into memory. All words are read before any is changed, so that a warp
+/// waits for memory only once.
 fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n  \

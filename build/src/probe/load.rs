@@ -1,4 +1,4 @@
-//! Reads a probe: a built-in one by its name, or a YAML file.
+//! Reads a probe: a built-in one by name, or a YAML file.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! Probes that users define: a small YAML file and a handler in CUDA C++ (docs/probes.md).
+//! User-defined probes: a small YAML file and a handler in CUDA C++ (docs/probes.md).
 //!
-//! `schema` reads the YAML, `check` has the rules and converts it to a [`superstep_trace::ProbeSpec`], `glue` writes the code around the
-//! handler.
+//! `schema` reads the YAML, `check` validates it and converts it to a [`superstep_trace::ProbeSpec`], and `glue` generates
+//! the code around the handler.
 
 mod check;
 mod glue;

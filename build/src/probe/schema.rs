@@ -1,4 +1,4 @@
-//! The schema of a probe's YAML: one strict struct for each mapping.
+//! The schema of a probe's YAML file: one strict struct per mapping.
 
 use serde::Deserialize;
 use superstep_trace::probe::{At, Combine, FieldsIn, OncePer, Per, When, Word};

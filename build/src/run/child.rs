@@ -72,8 +72,8 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
     })
 }
 
-/// Makes the kernel kill the program if this process is killed, so that it does not run on in the folder of a later run. The thread that
-/// starts the program must outlive it, as that of [`run`] does.
+/// Makes the kernel kill the program if this process is killed, so that it does not keep running in the folder of a later
+/// run. The thread that starts the program must outlive it, as the caller of [`run`] does.
 pub(crate) fn die_with_this_process(command: &mut Command) {
     let parent = getpid();
     let ask = move || {
@@ -84,8 +84,8 @@ pub(crate) fn die_with_this_process(command: &mut Command) {
             _ => Err(io::ErrorKind::Interrupted.into()),
         }
     };
-    // SAFETY: the closure makes two system calls and no allocation (an error of a kind has none), as is required between
-    // fork and exec.
+    // SAFETY: the closure makes two system calls and does not allocate (nor does an error made from an `ErrorKind`), as
+    // required between fork and exec.
     unsafe { command.pre_exec(ask) };
 }
 
@@ -137,7 +137,7 @@ fn reap(pid: Pid) -> io::Result<Option<(ExitStatus, u64)>> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live local variables of the types that wait4 writes.
+    // SAFETY: both pointers refer to live local variables of the types that wait4 writes.
     let waited = unsafe {
         libc::wait4(
             pid.as_raw_nonzero().get(),
@@ -152,7 +152,7 @@ fn reap(pid: Pid) -> io::Result<Option<(ExitStatus, u64)>> {
             error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             error => Err(error),
         },
-        // Linux gives the peak in KiB.
+        // Linux reports the peak in KiB.
         _ => Ok(Some((
             ExitStatus::from_raw(status),
             u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
@@ -174,7 +174,7 @@ fn resident_bytes(pid: Pid) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Wakes a waiter when a process ends, so that times of short programs are not multiples of the pause.
+/// Wakes a waiter when a process ends, so that the times of short programs are not rounded up to multiples of the pause.
 struct Bell(Option<OwnedFd>);
 
 impl Bell {
@@ -184,7 +184,7 @@ impl Bell {
 
     fn wait(&self, at_most: Duration) {
         let Some(descriptor) = &self.0 else {
-            // A kernel before 5.3, or a sandbox without the call.
+            // The kernel is older than 5.3, or a sandbox blocks the call.
             return thread::sleep(at_most.min(Duration::from_millis(1)));
         };
         let at_most = at_most.max(Duration::from_millis(1));

@@ -51,9 +51,9 @@ impl std::fmt::Display for End {
         match self {
             End::Exited(code) => write!(f, "ended with exit code {code}"),
             End::Signalled(signal) => {
-                write!(f, "was ended by signal {signal}{}", signal_name(*signal))
+                write!(f, "was killed by signal {signal}{}", signal_name(*signal))
             }
-            End::TimedOut => f.write_str("ran out of time"),
+            End::TimedOut => f.write_str("timed out"),
             End::OutOfMemory => f.write_str("used too much memory"),
             End::Interrupted => f.write_str("was interrupted"),
         }

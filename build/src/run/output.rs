@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Copies `from` into `to`, keeping the first `limit_bytes`; the rest is read and dropped, so that the program never waits for a full pipe.
-/// Returns whether anything was dropped.
+/// Copies `from` into `to`, keeping the first `limit_bytes`; the rest is read and discarded, so that the program never
+/// blocks on a full pipe. Returns whether anything was discarded.
 pub(super) fn copy(from: Option<impl Read>, mut to: File, limit_bytes: u64) -> io::Result<bool> {
     let Some(mut from) = from else {
         return Ok(true);

@@ -14,9 +14,9 @@ use crate::compile::{BuildError, Library, Result, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// Returns the value of `LD_LIBRARY_PATH` for `program`. A library of a newer CUDA version replaces a missing one if it has all functions
-/// that the program calls; `cache` then gets a link to it, and `say` a line. With `blas`, this library replaces cuBLAS, and nothing else is
-/// replaced.
+/// Returns the value of `LD_LIBRARY_PATH` for `program`. A library from a newer CUDA version replaces a missing one if it
+/// has all the functions that the program calls; a link to it is then created in `cache`, and `say` is called with a
+/// message. With `blas`, this library replaces cuBLAS, and nothing else is replaced.
 pub fn library_path(
     program: &Path,
     cache: &Path,
@@ -55,14 +55,14 @@ pub fn library_path(
             return Err(BuildError::installation(
                 name.clone(),
                 format!(
-                    "{} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or name its folder in {PATH}",
+                    "{} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or add its folder to {PATH}",
                     program.display()
                 ),
             ));
         };
         say(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
-        // It finds its own dependencies there.
+        // The newer library finds its own dependencies there.
         folders.extend(newer.parent().map(Path::to_owned));
         stand_ins.push((stem(name), newer));
     }
@@ -144,7 +144,7 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
         Some(function) => Err(BuildError::installation(
             function.clone(),
             format!(
-                "{} calls it, and {} lacks it; install the CUDA libraries that the program was built for, and name their folder in {PATH}",
+                "{} calls it, and {} lacks it; install the CUDA libraries that the program was built for, and add their folder to {PATH}",
                 program.display(),
                 stand_ins[0].1.display()
             ),
@@ -152,7 +152,7 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
     }
 }
 
-/// Returns the names of functions that an executable or a shared library exports, or imports if not `are_its_own`.
+/// Returns the names of the functions that an executable or a shared library exports, or imports if `are_its_own` is false.
 pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);

@@ -1,4 +1,4 @@
-//! The per-user cache: its folder, the lock between processes, and atomic replacement of files.
+//! The per-user cache: its folder, locks between processes, and atomic replacement of files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -36,10 +36,10 @@ pub struct OpenCache {
     remedy: String,
 }
 
-/// Refuses a cache folder that another user may write to. One that does not exist yet is accepted.
+/// Rejects a cache folder that another user can write to. A folder that does not exist yet is accepted.
 ///
-/// A group may write if its number equals the user's: distributions give this number to a user's private group. Root may use another user's
-/// folder, as in containers.
+/// A group may write if its ID equals the user's: distributions give a user's private group the user's ID. Root may use
+/// another user's folder, as in containers.
 pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     let Ok(metadata) = folder.metadata() else {
         return Ok(());
@@ -79,13 +79,14 @@ pub fn replace_file(
     Ok(())
 }
 
-/// Held while something in the cache is created; released when dropped, or when the process is killed.
+/// A lock held while something in the cache is created; released when dropped, or when the process is killed.
 #[derive(Debug)]
 pub struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped")] File);
 
 impl CacheLock {
-    /// Blocks until it holds the lock file `name` in `dir`, which is created if needed. Calls `waiting` once if another thread or process
-    /// holds it. Succeeds without a lock if the file system has none: results are renamed into place anyway.
+    /// Blocks until it holds the lock file `name` in `dir`, which is created if needed. Calls `waiting` once if another
+    /// thread or process holds it. Succeeds without a lock if the file system does not support locks: results are renamed
+    /// into place anyway.
     pub fn acquire(dir: &Path, name: &str, waiting: &mut dyn FnMut()) -> io::Result<CacheLock> {
         std::fs::create_dir_all(dir)?;
         let file = OpenOptions::new()

@@ -12,7 +12,7 @@ use crate::cuda::Cuda;
 use crate::hash::KeyHasher;
 use crate::llvm::Llvm;
 
-/// Uses a header of the runtime, one of libdevice's functions and an atomic, so that each wheel is used.
+/// Uses a runtime header, a libdevice function and an atomic, so that every wheel is used.
 const PROGRAM: &str = r#"#include <cooperative_groups.h>
 #include <cstdio>
 __global__ void kernel(float *values, int *count, int n) {
@@ -43,7 +43,7 @@ pub enum CheckFailure {
         source: std::io::Error,
     },
     /// A signal killed a tool, which says nothing about the tool.
-    #[error("{step} failed: the command was ended by signal {signal}; try again")]
+    #[error("{step} failed: the command was killed by signal {signal}; try again")]
     Ended { step: &'static str, signal: i32 },
     #[error("{0}")]
     Remembered(String),
@@ -140,7 +140,7 @@ fn run(
     })
 }
 
-/// Runs [`compile`], and caches the result for each pair of compiler and toolkit.
+/// Runs [`compile`], and caches the result per pair of compiler and toolkit.
 pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     let Some(memory) = cache.map(|cache| cache.join("toolkits").join(key(llvm, cuda))) else {
         return compile(llvm, cuda);

@@ -1,4 +1,4 @@
-//! Chooses the source of the CUDA pieces.
+//! Chooses where the CUDA components come from.
 
 pub(crate) mod merge;
 pub mod proprietary;
@@ -34,8 +34,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// Returns the newest tested PTX version that this `ptxas` reads, in the form of `llc -mattr=+…`, such as `ptx88`. Source: the release
-    /// history in NVIDIA's PTX ISA manual.
+    /// Returns the newest tested PTX version that this `ptxas` accepts, in the form that `llc -mattr=+…` takes, such as
+    /// `ptx88`. Source: the release history in NVIDIA's PTX ISA manual.
     pub fn ptx_feature(&self) -> &'static str {
         match (self.version.major, self.version.minor) {
             (..12, _) | (12, 0) => "ptx80",
@@ -51,9 +51,9 @@ impl Cuda {
     }
 }
 
-/// Searches [`variable::CUDA`] alone if it is set, else `CUDA_PATH`, `CUDA_HOME`, the usual folders, and last the wheels in the cache. An
-/// installed toolkit must also compile a small program with this Clang, if there is one; `left_aside` gets the rejected ones, each with the
-/// reason.
+/// Searches only [`variable::CUDA`] if it is set, otherwise `CUDA_PATH`, `CUDA_HOME`, the usual folders, and finally the
+/// wheels in the cache. An installed toolkit must also compile a small program with the Clang in `llvm`, if any; rejected
+/// toolkits are added to `left_aside`, each with the reason.
 pub(crate) fn locate(
     search: &Search,
     llvm: Option<&Llvm>,

@@ -57,7 +57,7 @@ macro_rules! call {
     }};
 }
 
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR` of cuda.h.
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR` from cuda.h.
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
@@ -81,8 +81,8 @@ struct Api(Library);
 
 impl Api {
     fn load() -> Result<Api, DriverError> {
-        // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and has no
-        // conditions on the loading process.
+        // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and imposes no conditions
+        // on the loading process.
         let library = unsafe { Library::new("libcuda.so.1") };
         library.map(Api).map_err(DriverError::NoDriver)
     }
@@ -112,7 +112,7 @@ impl Api {
 
     fn driver(&self) -> Result<Driver, DriverError> {
         let mut number: c_int = 0;
-        // SAFETY: cuda.h's types; one int is written through a valid pointer, also before cuInit.
+        // SAFETY: cuda.h's types; one int is written through a valid pointer, even before cuInit.
         unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
         let number = u32::try_from(number).unwrap_or(0);
         let text = std::fs::read_to_string("/proc/driver/nvidia/version");
@@ -144,8 +144,8 @@ impl Api {
             }?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
-        // SAFETY: cuda.h's types, where `_v2` is the 64-bit form. The device is valid; at most 256 bytes with their final zero are
-        // written into an array of that length, which was zeroed, and one size_t through a valid pointer.
+        // SAFETY: cuda.h's types, where `_v2` is the 64-bit form. The device is valid; at most 256 bytes, including the
+        // final zero, are written into a zeroed array of that length, and one size_t through a valid pointer.
         let name = unsafe {
             call!(self.cuDeviceGetName(name.as_mut_ptr() => *mut c_char, 256 => c_int, device => c_int))?;
             call!(self.cuDeviceTotalMem_v2(&mut memory_bytes => *mut usize, device => c_int))?;
@@ -177,7 +177,7 @@ impl Api {
         if !known || text.is_null() {
             return format!("error {code}");
         }
-        // SAFETY: on success the driver gives a static string that ends with a zero.
+        // SAFETY: on success the driver returns a static, zero-terminated string.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         format!("{text} (error {code})")
     }

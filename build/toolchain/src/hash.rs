@@ -1,4 +1,4 @@
-//! SHA-256 of files and texts, and keys of caches.
+//! SHA-256 hashes of files and texts, and cache keys.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -79,7 +79,7 @@ impl KeyHasher {
         self
     }
 
-    /// Adds all words and their number.
+    /// Adds all words and their count.
     pub fn list(&mut self, words: impl IntoIterator<Item: AsRef<OsStr>>) -> &mut Self {
         let mut count = 0_u64;
         for word in words {

@@ -1,4 +1,4 @@
-//! Installs what is missing: packages first, since the check of a toolkit needs a compiler.
+//! Installs what is missing: packages first, since checking a toolkit needs a compiler.
 
 use crate::variable;
 use thiserror::Error;

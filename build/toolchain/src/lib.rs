@@ -1,10 +1,11 @@
-//! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler pieces from an installed
-//! toolkit or from pinned wheels in a per-user cache.
+//! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler components from an
+//! installed toolkit or from pinned wheels in a per-user cache.
 //!
 //! - [`Toolchain::locate`] changes nothing; [`Missing`] lists absent tools, each with a hint.
-//! - [`Toolchain::locate_or_fetch`] also fetches the wheels, which needs no root.
-//! - [`Toolchain::install`] fetches all that is absent (packages as root or with passwordless sudo, wheels with pip).
-//! - [`gpu::detect`] queries the driver, which is loaded at run time, so that nothing here needs a GPU to build or to start.
+//! - [`Toolchain::locate_or_fetch`] also fetches the wheels, which needs no root privileges.
+//! - [`Toolchain::install`] fetches everything that is missing (packages as root or with passwordless sudo, wheels with
+//!   pip).
+//! - [`gpu::detect`] queries the driver, which is loaded at run time, so nothing here needs a GPU to build or to start.
 //! - [`check::compile`] tests a toolchain on a small CUDA program, device and host, up to the linked executable.
 
 pub mod check;
@@ -33,7 +34,7 @@ pub use packages::{PackageError, all_to_run as all_packages_to_run, install as i
 pub use search::{Purpose, Search};
 pub use version::{Version, VersionError};
 
-/// Receives one line for each long step.
+/// Receives one line per long step.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,8 @@ impl Toolchain {
         Survey::here(Purpose::Run).toolchain()
     }
 
-    /// Like [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA pieces are missing and the user named none.
+    /// Like [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA components are missing and the
+    /// user named no toolkit.
     pub fn locate_or_fetch(progress: Progress) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
@@ -67,7 +69,8 @@ impl Toolchain {
 pub struct Survey {
     pub llvm: Result<Llvm, Vec<MissingTool>>,
     pub cuda: Result<Cuda, Vec<MissingTool>>,
-    /// Installed toolkits that are not used, each with the reason. Empty if [`variable::CUDA`] names one, since no other is then tried.
+    /// Installed toolkits that are not used, each with the reason. Empty if [`variable::CUDA`] names one, since no others
+    /// are tried then.
     pub left_aside: Vec<String>,
 }
 

@@ -28,8 +28,8 @@ impl Llvm {
     }
 }
 
-/// Searches [`variable::LLVM`] alone if it is set, else the usual prefixes, `LLVM_SYS_221_PREFIX`, and `llvm-config-22` or `llvm-config` in
-/// `PATH`.
+/// Searches only [`variable::LLVM`] if it is set, otherwise the usual prefixes, `LLVM_SYS_221_PREFIX`, and `llvm-config-22`
+/// or `llvm-config` in `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     let with_hint = |mut tools: Vec<MissingTool>, hint: &str| {
         (tools.iter_mut()).for_each(|tool| tool.hint = hint.to_owned());
@@ -68,7 +68,7 @@ fn candidates(search: &Search) -> Vec<PathBuf> {
     for name in ["llvm-config-22", "llvm-config"] {
         prefixes.extend(search.in_path(name).and_then(|tool| prefix_of(&tool)));
     }
-    // Missing tools of another version's LLVM are not worth a report.
+    // Tools missing from another version of LLVM are not worth reporting.
     prefixes.retain(|prefix| {
         let config = prefix.join("bin/llvm-config");
         prefix.is_dir() && version_of(&config).is_none_or(|version| version.major == LLVM_MAJOR)
@@ -76,7 +76,7 @@ fn candidates(search: &Search) -> Vec<PathBuf> {
     prefixes
 }
 
-/// Returns the version of an `llvm-config`, which prints nothing else.
+/// Returns the version of an `llvm-config`, which prints only its version.
 fn version_of(llvm_config: &Path) -> Option<Version> {
     Version::after(&version::version_text(llvm_config).ok()?, "")
 }
@@ -87,7 +87,7 @@ fn prefix_of(llvm_config: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(text.trim())).filter(|prefix| prefix.is_absolute())
 }
 
-/// The caller adds the hint.
+/// Returns a missing tool without a hint; the caller adds it.
 fn missing(name: &str, why: impl Into<String>) -> MissingTool {
     MissingTool {
         name: name.to_owned(),
@@ -96,8 +96,8 @@ fn missing(name: &str, why: impl Into<String>) -> MissingTool {
     }
 }
 
-/// Checks one prefix. Only `clang++` and `llc` are asked for their versions: they are in different packages, and running all tools at every
-/// start would take longer than some compilations.
+/// Checks one prefix. Only `clang++` and `llc` are queried for their versions: they are in different packages, and running
+/// all tools at every start would take longer than some compilations.
 fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();
     for name in Llvm::TOOLS.into_iter().chain(["llvm-config"]) {

@@ -1,4 +1,4 @@
-//! Lists the packages that are needed from the distribution, and installs them if this process may.
+//! Lists the distribution packages that are needed, and installs them if this process has the rights.
 
 use crate::variable::LLVM;
 use std::process::Command;
@@ -10,7 +10,8 @@ use crate::search::Purpose;
 
 const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
 
-/// LLVM's headers and libraries; `llvm-config` names Polly. The shared libLLVM needs no further development packages: `llvm-config
+/// LLVM's headers and libraries; `llvm-config` lists Polly among them. The shared libLLVM needs no further development
+/// packages: `llvm-config
 /// --system-libs --link-shared` prints nothing.
 const TO_BUILD: [&str; 2] = ["llvm-22-dev", "libpolly-22-dev"];
 
@@ -45,13 +46,11 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
 #[derive(Debug, Error)]
 pub enum PackageError {
     #[error(
-        "failed to install packages: that takes root, and sudo without a password is not available; \
-         run this and then the same command again:\n  {line}"
+        "failed to install packages: that needs root privileges, and passwordless sudo is not available; run this, then the same command again:\n  {line}"
     )]
     NeedsRoot { line: String },
     #[error(
-        "failed to install packages: there is no apt-get here; install {} by other means, and for another Clang and \
-         LLVM 22 (with headers) set {LLVM} to their prefix, the folder with bin/clang++", packages.join(", ")
+        "failed to install packages: apt-get is not available; install {} by other means, and to use another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++", packages.join(", ")
     )]
     NoApt { packages: Vec<String> },
     #[error(
@@ -71,8 +70,8 @@ pub enum PackageError {
     },
 }
 
-/// Returns the commands that install `packages`, after those that add LLVM's own package source if the distribution's sources are known to
-/// lack Clang 22.
+/// Returns the commands that install `packages`, preceded by those that add LLVM's own package source if the distribution's
+/// sources are known to lack Clang 22.
 pub(crate) fn line_for(packages: &[&str]) -> String {
     let install = format!("{INSTALL} {}", packages.join(" "));
     if packages.contains(&"clang-22") && lacks("clang-22") {
@@ -95,7 +94,7 @@ fn add_llvms_source() -> String {
     )
 }
 
-/// Returns the release's name from os-release; that of Ubuntu if the distribution consists of Ubuntu's packages.
+/// Returns the release's codename from os-release, or Ubuntu's if the distribution is based on Ubuntu.
 fn codename(os_release: &str) -> Option<&str> {
     let value = |key: &str| {
         let mut lines = os_release.lines();
@@ -105,7 +104,7 @@ fn codename(os_release: &str) -> Option<&str> {
     value("UBUNTU_CODENAME").or_else(|| value("VERSION_CODENAME"))
 }
 
-/// Returns whether apt has package lists, which the first `apt-get update` creates, and none has `package`.
+/// Returns whether apt has package lists, which the first `apt-get update` creates, and none contains `package`.
 fn lacks(package: &str) -> bool {
     // libc6 is in every release.
     let offers = Command::new("apt-cache")
@@ -113,7 +112,7 @@ fn lacks(package: &str) -> bool {
         .output();
     offers.is_ok_and(|offers| {
         let offers = String::from_utf8_lossy(&offers.stdout).into_owned();
-        // Lines have a name, a version and a source.
+        // Each line contains a name, a version and a source.
         let names = offers.lines().filter_map(|line| line.split('|').next());
         let has = |package| names.clone().any(|name| name.trim() == package);
         has("libc6") && !has(package)

@@ -22,7 +22,7 @@ pub struct Search {
 
 impl Search {
     pub fn from_environment(purpose: Purpose) -> Search {
-        // No variable of interest has a name that is not UTF-8.
+        // All variables of interest have UTF-8 names.
         let variables = std::env::vars_os();
         Search {
             purpose,

@@ -1,4 +1,4 @@
-//! Environment variables for users of Superstep; those of traced programs are in `superstep-abi`.
+//! Environment variables for users of Superstep; those for traced programs are in `superstep-abi`.
 
 pub const CACHE: &str = "SUPERSTEP_CACHE";
 pub const CUDA: &str = "SUPERSTEP_CUDA";

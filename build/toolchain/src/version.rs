@@ -1,4 +1,4 @@
-//! Versions as the tools themselves print them.
+//! Versions, as printed by the tools themselves.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
@@ -51,7 +51,7 @@ pub enum VersionError {
     NotRun { tool: PathBuf, source: io::Error },
     #[error("`{} --version` ended with {status}", tool.display())]
     Failed { tool: PathBuf, status: ExitStatus },
-    #[error("`{} --version` printed no version but: {first_line}", tool.display())]
+    #[error("`{} --version` printed no version, only: {first_line}", tool.display())]
     NoVersion { tool: PathBuf, first_line: String },
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     Ok(text)
 }
 
-/// Runs a command; retries for a moment if another process is still writing the tool, as during an installation.
+/// Runs a command; retries briefly if another process is still writing the tool, as during an installation.
 fn run_when_free(command: &mut Command) -> io::Result<Output> {
     for _ in 0..20 {
         match command.output() {

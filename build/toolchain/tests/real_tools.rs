@@ -1,7 +1,7 @@
-//! Tests the tools of this machine, if there are any: they must compile, pack and link a CUDA program, and ptxas must behave as the build
-//! expects.
+//! Tests the tools on this machine, if there are any: they must compile, pack and link a CUDA program, and ptxas must behave
+//! as the build expects.
 //!
-//! Without the tools the tests are skipped with the reason; `SUPERSTEP_REQUIRE_TOOLS=1` turns that into a failure.
+//! Without the tools, the tests print the reason and are skipped; `SUPERSTEP_REQUIRE_TOOLS=1` turns that into a failure.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn the_installed_tools_compile_a_cuda_program() {
     check::compile(&toolchain.llvm, &toolchain.cuda).unwrap();
 }
 
-/// Returns the binary of a kernel with a pointer and a body.
+/// Returns the binary for a kernel with a pointer parameter and this body.
 fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str]) -> Vec<u8> {
     let (ptx, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
     let text = format!(
@@ -51,10 +51,10 @@ fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str])
     std::fs::read(&cubin).unwrap()
 }
 
-/// The build removes the code that lets lanes wait for each other from probes if the program's own modules have none (`native` in
-/// build/src/compile/device/gpu.rs). If this test failed, programs that wait could hang.
+/// If a module has no code that lets lanes wait for each other, the build also omits it from the module with a probe
+/// (`native` in build/src/compile/device/gpu.rs). If this test fails, programs that wait may hang.
 #[test]
-fn ptxas_tells_kernels_whose_lanes_wait_for_each_other() {
+fn ptxas_detects_kernels_whose_lanes_wait_for_each_other() {
     let Some(toolchain) = tools() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lock = "again: atom.global.cas.b32 %found, [%at], 0, 1;\n\

@@ -1,4 +1,4 @@
-/* Replaces the header of this name in the CUDA samples for programs that do not include it: checks of CUDA calls. */
+/* Replaces the CUDA samples' header of this name for programs that do not ship it: checks CUDA calls for errors. */
 #ifndef SUPERSTEP_HELPER_CUDA_H
 #define SUPERSTEP_HELPER_CUDA_H
 

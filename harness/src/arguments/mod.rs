@@ -29,7 +29,7 @@ use crate::suite::{Execution, ProgramChoice, Selection, choose_target};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Choosing benchmarks")]
 pub struct SelectArgs {
-    /// Size preset [default: that of the suite].
+    /// Size preset [default: the suite's].
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub struct SelectArgs {
 
 #[derive(Debug, Args)]
 pub struct PatternArgs {
-    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    /// Select only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
     /// Leave out benchmarks whose names match one of these comma-separated patterns.
@@ -76,14 +76,15 @@ pub struct BuildArgs {
     /// Backend that runs the kernels.
     #[arg(long, default_value = "auto", value_parser = value::backend())]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and this machine's GPU if
-    /// it is newer; only this machine's GPU if it is older].
+    /// GPU architectures to compile for, comma-separated; PTX for the lowest is always included [default: sm_90, and this
+    /// machine's GPU if it is newer; only this machine's GPU if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
-    /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the result reports its amount.
+    /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the results report how much
+    /// there is.
     #[arg(long)]
     pub allow_opaque_asm: bool,
     /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and writes (CUDA
@@ -101,13 +102,13 @@ pub struct ExecuteArgs {
     /// Folder for all results.
     #[arg(long, short, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// Time limit for each run of a program, in seconds of wall time [default: that of the manifest].
+    /// Time limit for each run of a program, in seconds of wall time [default: the manifest's].
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
     pub timeout: Option<Duration>,
-    /// Memory limit for each run of a program, for example 8GiB [default: that of the manifest, or nine tenths of the machine's].
+    /// Memory limit for each run of a program, for example 8GiB [default: the manifest's, or nine tenths of the machine's].
     #[arg(long, value_name = "SIZE")]
     pub program_memory: Option<ByteSize>,
-    /// Number of threads of the CPU backend [default: one per core].
+    /// Number of threads for the CPU backend [default: one per core].
     #[arg(long, value_name = "N")]
     pub cpu_threads: Option<NonZeroUsize>,
     /// Protocol that transfers records from the GPU to the host.
@@ -123,10 +124,10 @@ pub struct ExecuteArgs {
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "In situ")]
 pub struct InSituArgs {
-    /// Record no accesses: classify each while kernels run and keep the sums, for programs whose traces are too large.
+    /// Aggregate accesses while kernels run instead of recording them, for programs whose traces are too large.
     #[arg(long, conflicts_with = "protocol")]
     pub in_situ: bool,
-    /// Also run each program with a trace, and compare all volumes, flows and transfers with it.
+    /// Also trace each program, and compare all volumes, flows and transfers with the trace.
     #[arg(long, requires = "in_situ")]
     pub verify_in_situ: bool,
 }
@@ -139,7 +140,7 @@ impl InSituArgs {
         }
     }
 
-    /// Sets up `session`. Fails for a bundle whose programs can only record.
+    /// Configures `session`. Fails for a bundle whose programs can only record accesses.
     pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
         if !self.in_situ {
             return Ok(());

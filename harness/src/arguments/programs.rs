@@ -67,7 +67,7 @@ pub fn one_program(
     }
 }
 
-/// Returns the program for a command after `--`, which starts executables.
+/// Returns the program for a command given after `--` that starts executables.
 pub fn command(source: &SourceArgs) -> Result<ChosenPrograms, Failure> {
     alone(source.suite_of_command()?)
 }
@@ -90,7 +90,7 @@ fn from_manifest(
     if source.any() {
         bail!(
             Usage,
-            "failed to use the arguments: a manifest has its own files and arguments; choose among its sizes with --size"
+            "failed to use the arguments: a manifest has its own files and arguments; choose one of its sizes with --size"
         );
     }
     let folder = (program.parent()).filter(|parent| !parent.as_os_str().is_empty());

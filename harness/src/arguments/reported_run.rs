@@ -1,4 +1,4 @@
-//! Options of runs that produce a report, and the output of their results.
+//! Options for runs that produce a report, and printing of their results.
 
 use std::io::Write;
 
@@ -24,7 +24,8 @@ pub struct ReportedRunArgs {
     pub execute: ExecuteArgs,
     #[command(flatten)]
     pub in_situ: InSituArgs,
-    /// Keep transfers between blocks of N consecutive CTAs, for grids whose pairs of CTAs do not fit on the GPU; N is a power of two.
+    /// Count transfers between blocks of N consecutive CTAs, for grids with too many pairs of CTAs for the GPU's memory; N
+    /// is a power of two.
     #[arg(long, value_name = "N", requires = "in_situ", help_heading = "In situ")]
     cta_blocks: Option<CtaBlocks>,
     /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves free, minus 1/64 of the GPU's memory].

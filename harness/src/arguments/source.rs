@@ -1,4 +1,4 @@
-//! Programs without a manifest, which the command lines of `superstep run` and `superstep bundle` describe.
+//! Programs without a manifest, described on the command line of `superstep run` or `superstep bundle`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,13 +25,13 @@ const SIZE: &str = "run";
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The program")]
 pub struct SourceArgs {
-    /// Further files of the program: CUDA, C or C++.
+    /// Additional source files: CUDA, C or C++.
     #[arg(value_name = "MORE.cu")]
     more: Vec<PathBuf>,
-    /// Arguments of the program; a manifest has its own.
+    /// Arguments for the program; a manifest has its own.
     #[arg(last = true)]
     args: Vec<String>,
-    /// Further file of the program, like MORE.cu, or an executable that a script starts.
+    /// Additional source file, like MORE.cu, or an executable that a script starts.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Folder to search for headers.
@@ -49,20 +49,20 @@ pub struct SourceArgs {
     /// Flag for every compilation, for example `--flag=-std=c++20`.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
-    /// Flag for the link.
+    /// Flag for linking.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     link_flag: Vec<String>,
-    /// File or folder that the program reads. It is copied into the folder in which the program runs: a relative path to the same
-    /// place, an absolute path or one with `..` under its last component.
+    /// File or folder that the program reads. It is copied into the folder in which the program runs: to the same place if
+    /// the path is relative, or under its last component if it is absolute or contains `..`.
     #[arg(long, value_name = "PATH")]
     input: Vec<PathBuf>,
     /// Exit code of a successful run [default: 0].
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
     exit_code: Option<i32>,
-    /// Do not compare output lines that match this expression, because they differ from run to run (times, for example).
+    /// Do not compare output lines that match this regular expression, for example times, which differ from run to run.
     #[arg(long, value_name = "REGEX")]
     volatile_lines: Vec<Regex>,
-    /// The program's accesses differ from run to run: compare only the launches.
+    /// Compare only the launches, because the program's accesses differ from run to run.
     #[arg(long)]
     nondeterministic: bool,
 }
@@ -78,7 +78,7 @@ impl SourceArgs {
         }
     }
 
-    /// Returns whether any option is given for which a manifest has a key.
+    /// Returns whether any option is given that a manifest has a key for.
     pub fn any(&self) -> bool {
         let lists = [&self.more, &self.with, &self.input];
         lists.iter().any(|list| !list.is_empty())
@@ -165,7 +165,7 @@ impl SourceArgs {
             manifest: main.clone(),
             name: name.clone(),
             title: name.clone(),
-            why: "a program of your own".to_owned(),
+            why: "a program given on the command line".to_owned(),
             files: units.iter().map(|unit| unit.file.clone()).collect(),
             translation_units: units,
             include,
@@ -195,11 +195,11 @@ impl SourceArgs {
         })
     }
 
-    /// Returns the suite of a command that starts executables: those among its arguments and in `--with`.
+    /// Returns the suite for a command that starts executables: those among its arguments, and those given by `--with`.
     pub fn suite_of_command(&self) -> Result<Suite, Failure> {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
-        // The command starts in another folder.
+        // The command starts in another folder, so paths must be absolute.
         for word in &mut words {
             let path = PathBuf::from(&*word);
             let Ok(metadata) = path.metadata() else {
@@ -249,7 +249,7 @@ impl SourceArgs {
         }
     }
 
-    /// Returns the files of `--input`, with their paths in the working folder.
+    /// Returns the files given by `--input`, with their paths in the working folder.
     fn inputs(&self) -> Result<Vec<Input>, Failure> {
         let mut inputs = Vec::new();
         for path in &self.input {
@@ -281,7 +281,7 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
         Ok(entries) => entries,
         Err(error) => bail!(
             Fetch,
-            "failed to read the folder {}: {error}; give one that can be read with --input",
+            "failed to read the folder {}: {error}; give a readable folder with --input",
             from.display()
         ),
     };

@@ -34,7 +34,7 @@ pub fn one_of<T: Copy + Send + Sync + 'static>(
     PossibleValuesParser::new(names.collect::<Vec<_>>()).map(move |found: String| {
         let mut values = values.iter();
         let value = values.find(|(name, ..)| *name == found);
-        value.expect("clap has compared the names").2
+        value.expect("clap accepts only these names").2
     })
 }
 
@@ -71,13 +71,13 @@ pub fn matching() -> impl TypedValueParser<Value = Matching> {
         ),
         (
             "exact-address",
-            "Its address is that of a write by another CTA, regardless of the widths, as in the thesis's figures",
+            "Another CTA wrote to its address, regardless of the widths, as in the thesis's figures",
             Matching::ExactAddress,
         ),
     ])
 }
 
-/// A number of bytes: `2GB`, `512MiB`, `1.5G` or `4096`. Units are powers of 1000, and of 1024 with an `i`.
+/// A number of bytes: `2GB`, `512MiB`, `1.5G` or `4096`. Units are powers of 1000, or of 1024 with an `i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize {
     pub bytes: u64,
@@ -115,7 +115,7 @@ impl FromStr for ByteSize {
 pub fn gpu_arch(text: &str) -> Result<u32, InvalidValue> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
-    arch.ok_or_else(|| InvalidValue::new("a GPU architecture, sm_90 or 90", text))
+    arch.ok_or_else(|| InvalidValue::new("a GPU architecture, such as sm_90 or 90", text))
 }
 
 fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f64, InvalidValue> {
@@ -139,7 +139,7 @@ pub fn not_negative(text: &str) -> Result<f64, InvalidValue> {
 
 /// A bandwidth in GB/s.
 pub fn bandwidth(text: &str) -> Result<f64, InvalidValue> {
-    let expected = "a number of GB/s above 0, as in 64 or 25.6";
+    let expected = "a number of GB/s above 0, such as 64 or 25.6";
     number(text, expected, |number| number > 0.0)
 }
 

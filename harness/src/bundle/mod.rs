@@ -35,12 +35,12 @@ pub struct BundleInfo {
     pub tool: String,
     pub suite: String,
     pub backend: Backend,
-    /// Architectures in the fat binaries (90 for sm_90), which also contain PTX of the lowest.
+    /// Architectures in the fat binaries (90 for sm_90), which also contain PTX for the lowest.
     pub gpu_archs: Vec<u32>,
     pub llvm: String,
     pub protocol: Protocol,
     pub benchmarks: Vec<String>,
-    /// Errors of nvcc by benchmark, in a bundle made with `--nvcc`.
+    /// nvcc's errors by benchmark, in a bundle made with `--nvcc`.
     #[serde(default)]
     pub no_reference: BTreeMap<String, String>,
     #[serde(default)]

@@ -20,7 +20,7 @@ use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// Start scripts, by their names in the bundle.
+    /// Start scripts, by name in the bundle.
     pub files: BTreeMap<String, PathBuf>,
     pub recipe: Option<PathBuf>,
     pub no_reference: Option<String>,
@@ -175,7 +175,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                     // The CPU runtime replaces it.
                     _ if library.is_blas() && is_for_the_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
-                    (_, None) => "the loader does not find it; add its folder to LD_LIBRARY_PATH",
+                    (_, None) => "the loader cannot find it; add its folder to LD_LIBRARY_PATH",
                     _ if library.name.contains('/') => {
                         "it is loaded by its path; link it with -l, or copy it to that path on the other machine"
                     }
@@ -202,7 +202,7 @@ fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let executable = std::env::current_exe()
         .map_err(|error| Failure::internal("find the running executable", error))?;
     copy(&executable, &folder.join("superstep"), strip)?;
-    // Measures Superstep on the GPU machine.
+    // `superstep-bench` measures Superstep on the GPU machine.
     let bench = executable.with_file_name("superstep-bench");
     if bench.is_file() {
         copy(&bench, &folder.join("superstep-bench"), strip)?;
@@ -264,7 +264,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
     if entries.next().is_some() && !folder.join("bundle.json").is_file() {
         bail!(
             Usage,
-            "failed to write a bundle to {}: it contains something else; give an empty folder",
+            "failed to write a bundle to {}: it contains other files; give an empty folder",
             folder.display()
         );
     }
@@ -339,7 +339,7 @@ fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
     let temporary = to.with_extension("new");
     fs::copy(from, &temporary).map_err(fail)?;
     if let Some(strip) = strip {
-        // If this fails, the file is only larger.
+        // If this fails, the file is merely larger.
         let mut command = Command::new(strip);
         let _ = command.arg("--strip-debug").arg(&temporary).output();
     }

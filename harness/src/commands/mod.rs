@@ -29,7 +29,7 @@ use self::results::{compare, report, trends};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to use colours; auto is on a terminal, unless NO_COLOR is set.
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, default_value_t, global = true)]
     color: ColorChoice,
 }
@@ -72,7 +72,7 @@ enum Command {
     Report(report::Args),
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
-    /// Draws changes over many runs: slowdown, capture bytes, speed of the analysis.
+    /// Plots changes over many runs: slowdown, capture bytes, analysis speed.
     Trends(trends::Args),
     /// Builds a suite into a folder that runs on a machine without a compiler.
     Bundle(Box<bundle::Args>),
@@ -80,7 +80,8 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
-    /// Installs the tools that compile programs: packages if this user has the rights, and the CUDA pieces in the user's cache.
+    /// Installs the tools that compile programs: packages if this user has the rights, and the CUDA components in the user's
+    /// cache.
     Setup,
     /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor,
@@ -93,7 +94,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "nvcc") {
-        // Takes nvcc's flags.
+        // Takes nvcc's flags, so clap does not parse it.
         return nvcc::run(words).into();
     }
     let cli = Cli::parse();

@@ -63,7 +63,7 @@ impl Class {
     }
 }
 
-/// Returns the options that make Nsight Compute write a CSV.
+/// Returns the options that make Nsight Compute write a CSV file.
 pub fn ncu_options() -> String {
     let metrics =
         (CLASSES.iter()).flat_map(|class| class.requests().iter().chain(class.executed()));

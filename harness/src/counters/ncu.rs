@@ -1,4 +1,4 @@
-//! Reads the output of Nsight Compute with `--csv`: one line per metric of a launch, mixed with messages and the program's output.
+//! Reads Nsight Compute's `--csv` output: one line per launch and metric, mixed with messages and the program's output.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         };
         if row.len() != header.len() {
             return fail(format!(
-                "expected {} fields, found {}; the file is cut off or was edited",
+                "expected {} fields, found {}; the file is truncated or was edited",
                 header.len(),
                 row.len()
             ));
@@ -67,7 +67,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         });
         if launch.kernel != row[kernel] {
             return fail(format!(
-                "launch {number} belongs to {} and to {}: the file contains multiple profiles; give a file with one",
+                "launch {number} belongs to {} and to {}: the file contains multiple profiles; give a file with only one",
                 launch.kernel, row[kernel]
             ));
         }

@@ -56,7 +56,7 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     })
 }
 
-/// Returns a sentence with the geometric means of the costs; `None` without times.
+/// Returns a sentence with the geometric means of the costs, or `None` without times.
 pub fn means(run: &ProbeRun) -> Option<String> {
     let passed = costs(run);
     let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {
@@ -69,7 +69,7 @@ pub fn means(run: &ProbeRun) -> Option<String> {
     let programs = kernels.len();
     let (total, kernel) = (geometric_mean(totals)?, geometric_mean(kernels)?);
     Some(format!(
-        "{} on {} ({}): geometric means over {programs} programs: {total:.2}x of the wall time, {kernel:.2}x of the kernels' time",
+        "{} on {} ({}): geometric means over {programs} programs: {total:.2}x the wall time, {kernel:.2}x the kernel time",
         run.probe, run.device, run.backend,
     ))
 }

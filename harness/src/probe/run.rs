@@ -38,7 +38,7 @@ pub struct ProbedBenchmark {
     pub name: String,
     pub failure: Option<Failure>,
     pub launches: u64,
-    /// Launches with results of the probe; `None` when unknown.
+    /// Launches with probe results; `None` if unknown.
     #[serde(default)]
     pub probed_launches: Option<u64>,
     /// Wall time of the program in seconds, without the probe.
@@ -157,7 +157,7 @@ fn run_benchmark(
     if !probed.processes.is_empty() {
         bail!(
             Usage,
-            "failed to probe {name}: {} of its processes launch kernels, and results of one process are kept; probe a run in which one does",
+            "failed to probe {name}: {} of its processes launch kernels, but only the results of one process are kept; probe a run in which only one does",
             probed.processes.len()
         );
     }
@@ -174,7 +174,7 @@ fn run_benchmark(
         );
     }
     if after.launches == 0 && !results.exists() {
-        // The program used no CUDA.
+        // The program did not use CUDA.
         let empty = ProbeWriter::create(&results).and_then(|mut empty| empty.modules(&[]));
         empty.map_err(capture::failure)?;
     }
@@ -199,7 +199,7 @@ fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
     }
 }
 
-/// Parses texts `NAME=NUMBER` to values in the order of the probe's parameters, 0 by default.
+/// Parses `NAME=NUMBER` settings into values in the order of the probe's parameters, 0 by default.
 pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
     let mut values = vec![0; probe.spec.parameters.len()];
     for text in set {

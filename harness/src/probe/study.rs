@@ -1,4 +1,4 @@
-//! Writes the findings of a probe over all programs of a run: tables, figures and a page.
+//! Writes a probe's findings for all programs in a run: tables, figures and a page.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::capture;
 use crate::results::{plain_table, table_lines};
 use superstep_build::failure::Failure;
 
-/// Maximal number of rows of a table on the terminal.
+/// Maximum number of rows in a table on the terminal.
 const MOST_ROWS: usize = 40;
 
 /// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the probe's own tables as text if it has a study.
@@ -78,7 +78,7 @@ fn write_run_page(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Fa
     write_page(folder, (&run.probe, &run.title), &title, &lines, found)
 }
 
-/// Writes `index.html` into `folder`, for a probe of that name and title.
+/// Writes `index.html` into `folder`, for a probe with this name and title.
 pub fn write_page(
     folder: &Path,
     probe: (&str, &str),

@@ -21,7 +21,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Creates `<out>/<suite>/<UTC time>-<id>/` and points `latest` to it.
+    /// Creates `<out>/<suite>/<UTC time>-<id>/` and points `latest` at it.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
         let parent = out.join(suite);
         let shown = parent.display().to_string();
@@ -31,7 +31,7 @@ impl RunFolder {
         fs::create_dir_all(&parent).map_err(fail)?;
         let parent = parent.canonicalize().map_err(fail)?;
         let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-        // The process number distinguishes runs of the same second; the counter, those of one process.
+        // The process ID distinguishes runs started in the same second; the counter, those of one process.
         let mut name = format!("{stamp}-{:x}", std::process::id());
         let mut attempt = 0;
         let path = loop {
@@ -56,7 +56,7 @@ impl RunFolder {
             Err(TryLockError::WouldBlock) => {
                 bail!(
                     Usage,
-                    "failed to continue {}: the process that runs it is still alive; wait until it ends",
+                    "failed to continue {}: the process that runs it is still running; wait for it to end",
                     self.path.display()
                 )
             }
@@ -87,7 +87,7 @@ impl RunFolder {
         self.path.join("tables").join(name)
     }
 
-    /// Returns the folder of the capture of a benchmark, or of `benchmark/process`.
+    /// Returns the capture folder of a benchmark, or of `benchmark/process`.
     pub fn capture(&self, name: &str) -> PathBuf {
         match name.split_once('/') {
             Some((name, process)) => self.benchmark(name).join("capture").join(process),

@@ -1,4 +1,4 @@
-//! Results of a run and its messages. `docs/results.md` documents folders and schema.
+//! Results and messages of a run. `docs/results.md` documents the folders and the schema.
 
 mod folder;
 mod junit;
@@ -53,7 +53,7 @@ pub fn read_json<T: DeserializeOwned>(
     }
 }
 
-/// Returns the bytes of all files below `path`; 0 for files that disappear meanwhile.
+/// Returns the total bytes of all files below `path`, not counting files that disappear meanwhile.
 pub fn bytes_below(path: &Path) -> u64 {
     let Ok(data) = path.symlink_metadata() else {
         return 0;

@@ -25,7 +25,7 @@ pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
             continue;
         };
         lines.push(format!(
-            "{}: {}; counts, bytes and communication above are those of this part alone",
+            "{}: {}; counts, bytes and communication above are for this part only",
             benchmark.name,
             selection.in_words()
         ));
@@ -69,7 +69,7 @@ pub fn within_launch_notes(summary: &RunSummary) -> Vec<String> {
     summary.benchmarks.iter().filter_map(of).collect()
 }
 
-/// Returns a line for each reason for a missing comparison with golden results, with the benchmarks.
+/// Returns a line for each reason why benchmarks were not compared with golden results.
 pub fn not_compared(summary: &RunSummary) -> Vec<String> {
     let mut names = BTreeMap::<NotCompared, Vec<&str>>::new();
     for benchmark in &summary.benchmarks {
@@ -94,7 +94,7 @@ fn estimates(selection: &SelectionSummary) -> Vec<String> {
     };
     let totals = match &selection.no_estimates {
         Some(why) => format!("no estimated totals: {why}"),
-        None => "totals over the scope, estimated:".to_owned(),
+        None => "estimated totals over the scope:".to_owned(),
     };
     let mut lines = vec![format!(
         "  sample of {unit}: rate {}, seed {}, scale factor {:.3}; {totals}",
@@ -115,14 +115,14 @@ fn line(total: &EstimatedTotal) -> String {
         estimate.total,
         estimate.standard_error.zip(estimate.interval),
     ) {
-        (None, _) => "unknown: nothing was sampled of some launches or grids".to_owned(),
+        (None, _) => "unknown: some launches or grids have no samples".to_owned(),
         (Some(value), Some((error, interval))) => {
             let share = 100.0 * error / value.max(1.0);
             let (value, [low, high]) = (whole(value), interval.map(whole));
             format!("{value} (standard error {share:.2} %; 95 % interval {low} to {high})")
         }
         (Some(value), None) => {
-            format!("{} (error unknown: too few were sampled)", whole(value))
+            format!("{} (error unknown: too few samples)", whole(value))
         }
     };
     format!("    {quantity}: {value}")

@@ -1,4 +1,4 @@
-//! Output of a running command: progress for people on standard error, messages for programs on standard output.
+//! Output of a running command: progress for humans on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,7 +14,7 @@ use super::human_bytes;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum MessageFormat {
-    /// Text for people.
+    /// Human-readable text.
     #[default]
     Human,
     /// One JSON object per line, with `reason` and `schema_version`.
@@ -43,7 +43,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Creates a reporter that shows progress only if standard error is a terminal and messages are for people.
+    /// Creates a reporter that shows progress only if standard error is a terminal and messages are human-readable.
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
@@ -76,14 +76,14 @@ impl Reporter {
         Step::new(self.clone(), what.into(), capture, true)
     }
 
-    /// Begins the only step of a command; a log gets lines only if it takes long.
+    /// Begins the only step of a command; a log gets lines only if it takes a long time.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
         Step::new(reporter, what.to_owned(), Some(capture), false)
     }
 
-    /// Prints a line on standard error, in human format.
+    /// In human format, prints a line on standard error.
     pub fn line(&self, text: &str) {
         if self.format == MessageFormat::Human {
             // A closed pipe must not stop the run.
@@ -98,7 +98,7 @@ impl Reporter {
         }
     }
 
-    /// Prints a JSON object as a line of standard output, in JSON format.
+    /// In JSON format, prints a JSON object as a line on standard output.
     pub fn message(&self, reason: &str, fields: Value) {
         if self.format != MessageFormat::Json {
             return;
@@ -132,7 +132,7 @@ impl Reporter {
     }
 }
 
-/// A step in progress. A terminal shows it on its progress line; a log gets lines at intervals and at its end.
+/// A step in progress. A terminal shows it on its progress line; a log gets lines at intervals and at the end.
 #[derive(Debug)]
 pub struct Step {
     reporter: Reporter,
@@ -142,7 +142,7 @@ pub struct Step {
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// First and longest interval between a log's lines about a step; the interval doubles in between.
+/// First and longest interval between log lines about a step; the interval doubles in between.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 /// Interval between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);

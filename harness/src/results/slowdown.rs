@@ -43,13 +43,13 @@ pub fn slowdown_table(run: &RunSummary) -> String {
     lines.join("\n")
 }
 
-/// Returns the time of all kernels in seconds, untraced and traced, or the reason why these are not comparable.
+/// Returns the time of all kernels in seconds, untraced and traced, or the reason why they are not comparable.
 fn kernel_s(benchmark: &BenchmarkSummary) -> Result<[f64; 2], &'static str> {
     if benchmark.status != Status::Passed {
         return Err(benchmark.status.as_str());
     }
     if benchmark.selection.is_some() {
-        return Err("only a part of it was recorded");
+        return Err("only part of it was recorded");
     }
     let timed = |kernel: &KernelTime| kernel.native_ns > 0 && kernel.traced_ns > 0;
     match (benchmark.seconds.native_kernel).zip(benchmark.seconds.traced_kernel) {

@@ -1,4 +1,4 @@
-//! Formats tables and numbers for people.
+//! Formats human-readable tables and numbers.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use indicatif::{HumanBytes, HumanCount};
@@ -119,7 +119,7 @@ pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool
     table
 }
 
-/// Returns the lines of a table, aligned to the right after the first `left` columns.
+/// Returns the lines of a table, right-aligned after the first `left` columns.
 pub fn table_lines(mut table: Table, left: usize) -> Vec<String> {
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -9,7 +9,7 @@ use superstep_build::fetch::DownloadLimits;
 use super::*;
 use crate::bundle;
 
-/// Opens a bundle built with `a`, of a suite that also has `b`.
+/// Opens a bundle that contains `a`, from a suite that also has `b`.
 fn session(folder: &Path) -> Session {
     let suite = folder.join("suites/toys");
     fs::create_dir_all(&suite).unwrap();
@@ -51,7 +51,11 @@ fn a_bundle_provides_programs_inputs_and_build_options_without_tools() {
     let names: Vec<&str> = (programs.iter())
         .map(|program| program.benchmark.name.as_str())
         .collect();
-    assert_eq!(names, ["a"], "the suite has another, the bundle has not");
+    assert_eq!(
+        names,
+        ["a"],
+        "the suite has another, but the bundle does not"
+    );
     assert!(programs[0].executables.is_ok());
     assert!(session.fetch.data_mirror.is_some());
     let identity = session.identity().unwrap();
@@ -79,5 +83,8 @@ fn a_program_that_the_bundle_lacks_does_not_fail_others() {
     };
     let failure = session.fetch(&suite, &choice).err().unwrap();
     assert_eq!(failure.kind, FailureKind::Usage);
-    assert!(failure.message.contains("there are tiny"), "{failure}");
+    assert!(
+        failure.message.contains("the available sizes are tiny"),
+        "{failure}"
+    );
 }

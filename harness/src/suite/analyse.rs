@@ -92,7 +92,7 @@ pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the published and the measured values of the thesis into a folder; returns the path of the page.
+/// Writes the thesis's published values and the measured ones into a folder; returns the path of the page.
 pub fn reproduction(
     folder: &RunFolder,
     summary: &RunSummary,

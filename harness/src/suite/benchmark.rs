@@ -148,7 +148,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Adds the likely reason to failed comparisons of digests.
+    /// Adds the likely reason to failed digest comparisons.
     fn explain_order(&mut self, order: Order) {
         let digests = ["golden", "repeats-agree"];
         let checks = self.record.verification.iter_mut();
@@ -345,7 +345,7 @@ impl Attempt<'_> {
         };
         let more = match wrong.len() {
             1 => String::new(),
-            number => format!(" ({number} checks failed in all)"),
+            number => format!(" ({number} checks failed in total)"),
         };
         let (name, check, detail) = (&self.record.name, &first.check, &first.detail);
         bail!(

@@ -23,13 +23,13 @@ use superstep_trace::{Process, Protocol};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Built by nvcc, without fused multiplications.
+    /// Built by nvcc, without fused multiply-adds.
     Nvcc,
-    /// Built by Clang without fused multiplications, to compare with nvcc's.
+    /// Built by Clang without fused multiply-adds, to compare with nvcc's build.
     Unfused,
     Native,
     Traced,
-    /// Records accesses, to compare with a run in situ.
+    /// Records accesses, to compare with an in-situ run.
     Recorded,
     Counted,
     Probed,
@@ -53,7 +53,7 @@ impl Kind {
 pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
-    /// The runtime's summary, added up over processes.
+    /// The runtime's summary, summed over processes.
     pub summary: Result<Summary, NoSummary>,
     /// Processes that launched kernels, if more than one did.
     pub processes: Vec<ProcessRun>,
@@ -88,13 +88,13 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the limit of wall time: the command line's, else the manifest's.
+    /// Returns the wall-time limit: the command line's, else the manifest's.
     pub fn time_limit(&self) -> Duration {
         let manifest = Duration::from_secs(self.benchmark.timeout_s);
         self.execution.timeout.unwrap_or(manifest)
     }
 
-    /// Returns the limit of resident memory: the command line's, else the manifest's, else most of the machine's.
+    /// Returns the limit on resident memory: the command line's, else the manifest's, else most of the machine's.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
         let configured = self.execution.memory_limit_bytes.or(manifest);
@@ -193,7 +193,7 @@ impl Run {
         self.failure(case).map_or(Ok(()), Err)
     }
 
-    /// Returns standard error without lines of the runtime.
+    /// Returns standard error without the runtime's lines.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
         let own = |line: &&str| !line.starts_with("superstep: ");

@@ -33,7 +33,7 @@ impl<'a> Attempt<'a> {
         if let Some(option) = one_only {
             bail!(
                 Usage,
-                "{option} does not support multi-process runs, and several processes of {name} launch kernels; leave {option} out"
+                "{option} does not support multi-process runs, but several processes of {name} launch kernels; leave {option} out"
             );
         }
         let captures: Vec<Capture> = (runs.traced.processes.iter())
@@ -129,7 +129,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Adds sizes, times, communication and selection of a process to the joint result.
+    /// Adds a process's sizes, times, communication and selection to the joined result.
     fn add_process(&mut self, one: &BenchmarkSummary) {
         let record = &mut self.record;
         record.in_situ |= one.in_situ;
@@ -158,7 +158,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Compares each process with one of the counting run that has the same rank, and equal counts if there is one.
+    /// Compares each process with one from the counting run that has the same rank, and equal counts if possible.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -218,7 +218,7 @@ fn launches_agree(runs: &Runs) -> bool {
 fn add_selection(sum: &mut SelectionSummary, more: &SelectionSummary) {
     sum.launches += more.launches;
     sum.ctas += more.ctas;
-    // Only processes have estimates.
+    // Estimates are only made per process.
     sum.estimates.clear();
     if let Some(sample) = sum.selection.sample {
         let part = match sample.unit {

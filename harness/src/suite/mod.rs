@@ -56,7 +56,7 @@ impl<'a> SuiteRun<'a> {
         if options.bless && session.build.protocol == Protocol::InSitu {
             bail!(
                 Usage,
-                "failed to accept a run in situ as golden: it has no digests; leave out --in-situ or --bless"
+                "failed to accept an in-situ run as golden: it has no digests; leave out --in-situ or --bless"
             );
         }
         Ok(Self {
@@ -186,7 +186,7 @@ pub fn golden_folder(suite: &Suite) -> PathBuf {
     }
 }
 
-/// Returns the golden file of a benchmark and size: that of this backend if there is one, else the common one.
+/// Returns the golden file for a benchmark and size: the one for this backend if it exists, else the common one.
 pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {

@@ -1,4 +1,4 @@
-//! Further runs of a benchmark: to see whether its results vary, and to trace it for comparison with a run in situ.
+//! Additional runs of a benchmark: to see whether its results vary, and to trace it for comparison with an in-situ run.
 
 use std::borrow::Cow;
 use std::fs;
@@ -16,8 +16,8 @@ use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// Hint for a difference that repeated runs did not show.
-const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
+/// Hint for a difference that repeated runs did not reproduce.
+const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) determines what is compared";
 
 impl Run {
     /// Returns the counts of all processes of a counting run.
@@ -91,7 +91,7 @@ impl Attempt<'_> {
             };
             if number > MORE_RUNS {
                 if varying.is_empty() {
-                    let agree = format!("; {MORE_RUNS} more counting runs counted the same");
+                    let agree = format!("; {MORE_RUNS} more counting runs had the same counts");
                     check.detail.push_str(&agree);
                 }
                 check.detail.push_str(HINT);
@@ -173,7 +173,7 @@ impl Attempt<'_> {
             Kind::Native => "untraced",
             _ => "counting",
         };
-        let what = format!("{name} run once more, since results differ");
+        let what = format!("repeated {name} run, since results differ");
         let _step = self.step(&what, None);
         let place = place.join(format!("again-{number}"));
         let run = self.case.execute(kind, program, &place, None)?;

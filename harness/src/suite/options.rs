@@ -70,7 +70,7 @@ impl ProgramChoice {
         match &self.size {
             Some(size) if !known.contains(size.as_str()) => bail!(
                 Usage,
-                "failed to select the size `{size}`: no selected benchmark has it; there are {}",
+                "failed to select the size `{size}`: no selected benchmark has it; the available sizes are {}",
                 known.into_iter().collect::<Vec<_>>().join(", ")
             ),
             _ => Ok((selected, others)),
@@ -82,9 +82,9 @@ impl ProgramChoice {
 pub struct Execution {
     pub backend: Backend,
     pub fetch: FetchOptions,
-    /// Limit of wall time; `None`: the manifest's.
+    /// Wall-time limit; `None` means the manifest's.
     pub timeout: Option<Duration>,
-    /// Limit of resident memory; `None`: the manifest's, or most of the machine's.
+    /// Limit on resident memory; `None` means the manifest's, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
     pub config: Config,
     /// Time after which a run that writes a capture is killed.
@@ -111,7 +111,7 @@ pub struct AnalysisOptions {
     /// quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     pub analysis_memory: Option<ByteSize>,
-    /// Condition for a read to be communication.
+    /// Condition under which a read is communication.
     #[arg(long = "match", value_name = "WHAT", default_value = "bytes", value_parser = matching())]
     pub matching: Matching,
     /// Remove each capture after it is verified and analysed.
@@ -128,7 +128,7 @@ pub struct MetricArgs {
     /// 100-299 or 4000-4199:0-63. Above 200 CTAs in a direction, several share a cell.
     #[arg(long, value_name = "RANGE", value_parser = CtaWindow::parse)]
     density_ctas: Option<CtaWindow>,
-    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the model of several GPUs [default: 450, NVLink 4].
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the multi-GPU model [default: 450, NVLink 4].
     #[arg(long, value_name = "GB/S", value_parser = value::bandwidth)]
     link_bandwidth: Option<f64>,
 }
@@ -149,7 +149,7 @@ pub struct SuiteOptions {
     pub analysis: AnalysisOptions,
     pub running: Running,
     pub out: PathBuf,
-    /// Folder of golden results; `None`: no comparison.
+    /// Folder of golden results; `None` means no comparison.
     pub golden: Option<PathBuf>,
     pub bless: bool,
 }
@@ -157,18 +157,20 @@ pub struct SuiteOptions {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
-    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete, a new one
-    /// starts.
+    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete,
+    /// start a new one.
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
     pub resume: Option<Option<PathBuf>>,
-    /// Run each untraced and each traced program N times. Times become medians with minimum and maximum; the traces must be equal.
+    /// Run each untraced and each traced program N times. Times are reported as median, minimum and maximum; the traces must
+    /// be equal.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
-    /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result names the failed
-    /// attempts.
+    /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result lists the
+    /// failed attempts.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retry: u32,
-    /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from other inputs or with another LLVM.
+    /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from different
+    /// inputs or with a different LLVM.
     #[arg(long)]
     pub require_golden: bool,
     /// Also write the results as JUnit XML.
@@ -218,8 +220,8 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Returns `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the GPU's own.
-/// Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
+/// Returns `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the
+/// GPU's architecture. Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
 pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u32>) {
     let found = match backend {
         Some(Backend::Cpu) => None,
@@ -233,7 +235,7 @@ pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u
     (backend.unwrap_or(present), archs)
 }
 
-/// Returns the architecture of the first GPU, 90 for sm_90.
+/// Returns the architecture of the first GPU, such as 90 for sm_90.
 pub fn arch_here() -> Option<u32> {
     let (major, minor) = gpu::detect().devices.first()?.compute_capability;
     Some(major * 10 + minor)

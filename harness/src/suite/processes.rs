@@ -1,4 +1,5 @@
-//! Collects the files of a run's processes. Processes without kernel launches are ignored: shells, launchers, parents that only fork.
+//! Collects the files of a run's processes. Processes without kernel launches, such as shells, launchers and parents that
+//! only fork, are ignored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,18 +24,18 @@ pub struct ProcessRun {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0} left no summary because it did not end by itself")]
+#[error("{0} left no summary because it did not exit normally")]
 pub struct NoSummary(String);
 
 pub struct Collected {
     pub summary: Result<Summary, NoSummary>,
-    /// Processes that launched kernels, in the order of ranks; empty if at most one did.
+    /// Processes that launched kernels, in rank order; empty if at most one did.
     pub processes: Vec<ProcessRun>,
-    /// Processes that launched kernels and ended without exit handlers.
+    /// Processes that launched kernels and ended without running exit handlers.
     pub early: Vec<EarlyEnd>,
 }
 
-/// A process that ended by `_exit`, `quick_exit`, `exec` or a signal.
+/// A process that ended through `_exit`, `quick_exit`, `exec` or a signal.
 #[derive(Debug, Clone, Copy)]
 pub struct EarlyEnd {
     pub process: Process,
@@ -234,10 +235,11 @@ fn remove(found: &ProcessFiles) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports processes that ended without exit handlers.
+/// Reports processes that ended without running exit handlers.
 pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     const NAME: &str = "process-ends";
-    let how = "ended without exit handlers: by `_exit`, `quick_exit`, `exec` or a signal";
+    let how =
+        "ended without running exit handlers: through `_exit`, `quick_exit`, `exec` or a signal";
     let [first, ..] = early else {
         return None;
     };
@@ -254,7 +256,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
         Some(cut) => verify::failed(
             NAME,
             format!(
-                "{subject} {how}; a launch of {} had not ended, and what it did is not known; synchronise before the process ends",
+                "{subject} {how}; a launch of {} had not ended, and its effect is unknown; synchronise before the process ends",
                 cut.process
             ),
         ),

@@ -58,7 +58,7 @@ impl Progress {
         };
         if let Some(progress) = earlier {
             reporter.line(&format!(
-                "continuing {}: {} of {} benchmarks have their results",
+                "continuing {}: {} of {} benchmarks already have results",
                 progress.folder.path().display(),
                 progress.kept.len(),
                 progress.summary.planned.len()
@@ -103,16 +103,16 @@ impl Progress {
         ] {
             if then != asked {
                 return usage(format!(
-                    "its {what} is `{then}`, this command's is `{asked}`"
+                    "its {what} is `{then}`, but this command's is `{asked}`"
                 ));
             }
         }
         if summary.matching != current.matching {
-            return usage("it used another --match".to_owned());
+            return usage("it used a different --match".to_owned());
         }
         if summary.planned != current.planned {
             return usage(format!(
-                "it was started for {}, this command selects {}",
+                "it was started for {}, but this command selects {}",
                 summary.planned.join(", "),
                 current.planned.join(", ")
             ));
@@ -185,7 +185,8 @@ impl Progress {
     }
 }
 
-/// Returns whether another attempt would have the same result, unlike after failures of the machine, the network or the user.
+/// Returns whether another attempt would give the same result, which is not so if the machine, the network or the user
+/// caused a failure.
 fn is_final(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
         FailureKind::Run,

@@ -16,9 +16,9 @@ use crate::session::Prepared;
 use crate::verify::{self, OutputVariation};
 
 const NO_NVCC: &str =
-    "there is no nvcc on this machine; add the one of a CUDA toolkit to PATH, or set CUDA_HOME";
+    "there is no nvcc on this machine; add a CUDA toolkit's nvcc to PATH, or set CUDA_HOME";
 
-/// Executables built by nvcc, by program.
+/// Executables that nvcc built, by program.
 #[derive(Debug, Default)]
 pub struct References {
     built: BTreeMap<String, Result<PathBuf, Failure>>,

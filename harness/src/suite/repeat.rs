@@ -1,4 +1,4 @@
-//! Repeats the runs of a benchmark to measure the variation of times. The traces must be equal each time.
+//! Repeats the runs of a benchmark to measure how its times vary. The traces must be equal each time.
 
 use std::fs;
 

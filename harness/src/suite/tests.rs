@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 
 #[test]
-fn golden_results_are_next_to_the_folder_suites_or_in_the_suite() {
+fn golden_results_are_next_to_the_suites_folder_or_in_the_suite() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     for (place, golden) in [

@@ -12,14 +12,14 @@ use superstep_build::run::{LaunchCounts, Summary};
 
 const NAME: &str = "counts-equal";
 pub(super) const WITHOUT_WAITS: &str =
-    "operations that execute as often as threads wait for each other are left out";
+    "operations that repeat while threads wait for each other are left out";
 
 /// The order in which different runs number streams and launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
     Fixed,
-    /// Host threads, of this number, launch kernels in varying order.
+    /// This many host threads launch kernels, in varying order.
     Threads(u32),
     /// Processes share the launches differently in each run.
     Processes,
@@ -40,7 +40,7 @@ impl fmt::Display for Order {
             Order::Fixed => f.write_str("their order is the same in each run"),
             Order::Threads(threads) => write!(
                 f,
-                "{threads} host threads launch kernels, in another order in each run"
+                "{threads} host threads launch kernels, in a different order in each run"
             ),
             Order::Processes => f.write_str("processes share the launches differently in each run"),
         }
@@ -101,9 +101,9 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, except for what varies. `same` is what both runs must have in
-    /// common: with [`Reproducibility::CountsEachLaunch`] launches of only one run are left out, with [`Reproducibility::Launches`] all
-    /// counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, except for what varies. `same` is what both runs
+    /// must have in common: with [`Reproducibility::CountsEachLaunch`], launches that only one run has are left out; with
+    /// [`Reproducibility::Launches`], all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -169,7 +169,7 @@ impl CountVariation {
     }
 }
 
-/// Number of executions of each site, or in situ of each kind of access.
+/// Number of executions of each site or, in situ, of each kind of access.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -256,7 +256,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Compares launches of equal numbers; returns the number of thread accesses.
+    /// Compares launches with equal numbers; returns the number of thread accesses.
     fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
@@ -304,7 +304,7 @@ impl Comparison<'_> {
                 _ => {
                     let launch = launch_name(self.scan.sites, traced.launch);
                     return Err(Difference(format!(
-                        "{launch}: no launch of the counting run counted the same; {}",
+                        "{launch}: no launch in the counting run has the same counts; {}",
                         self.varying.order
                     )));
                 }
@@ -335,7 +335,7 @@ impl Comparison<'_> {
         Some(match self.scan.is_in_situ() {
             true => {
                 let kind = KINDS[key as usize];
-                format!(": {traced} {kind} of threads added up, {counted} counted")
+                format!(": {traced} thread {kind} added up, {counted} counted")
             }
             false => {
                 let site = site_name(self.scan.sites, SiteId(key));

@@ -58,7 +58,7 @@ fn only_differences_between_counting_runs_are_left_out() {
     varying.add(&counted(65), &counted(65));
     assert!(
         !compare(&varying, &counted(65)).ok,
-        "two equal runs excuse nothing"
+        "two equal runs show no variation"
     );
     varying.add(&counted(65), &counted(66));
     let check = compare(&varying, &counted(65));
@@ -82,7 +82,7 @@ fn only_differences_between_counting_runs_are_left_out() {
     );
     assert!(
         !compare(&varying, &counted(65)).ok,
-        "the launches that both have are the same"
+        "the launches that both runs have must agree"
     );
 }
 
@@ -137,7 +137,7 @@ fn only_operations_that_wait_are_left_out() {
     let sums = capture.finish();
     let sums = superstep_analysis::scan::scan(&sums).unwrap();
     let check = counts_equal(&sums, Some(&[counted(3, 32)]), Reproducibility::Digests);
-    let expected = "4 stores of threads added up, 0 counted";
+    let expected = "4 thread stores added up, 0 counted";
     assert!(!check.ok && check.detail.ends_with(expected), "{check:?}");
 }
 

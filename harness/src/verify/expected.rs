@@ -9,10 +9,10 @@ use superstep_build::manifest::Expected;
 
 const NAME: &str = "expected-counts";
 
-/// Compares a run's totals with the manifest; `None` without expectations for this size.
+/// Compares a run's totals with the manifest; returns `None` if it expects nothing for this size.
 pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan) -> Option<Check> {
     let threads = &totals.threads;
-    // Sums of a run in situ include waits, whose number varies.
+    // Sums of an in-situ run include waits, whose number varies.
     let holds_waits = scan.is_in_situ() && scan.has_waits();
     let steady = |count: Option<u64>| count.filter(|_| !holds_waits);
     let known = [

@@ -214,7 +214,7 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
         let what = match golden.same.min(now.same) {
             Reproducibility::Digests => "digests and counts agree",
             Reproducibility::Counts if scan.is_in_situ() => {
-                "counts agree (a run in situ has no digests)"
+                "counts agree (an in-situ run has no digests)"
             }
             Reproducibility::Counts => "counts agree (addresses differ from run to run)",
             Reproducibility::Launches => {

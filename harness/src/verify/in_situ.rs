@@ -1,4 +1,4 @@
-//! Checks whether the sums of runs in situ are consistent, and whether they agree with a trace.
+//! Checks whether the sums of in-situ runs are consistent, and whether they agree with a trace.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub fn check_sums(capture: &Capture) -> [Check; 2] {
         Some(why) => failed(CONSISTENT, why),
         None => passed(CONSISTENT, format!("{} launches", launches.len())),
     };
-    let left_out = "accesses were added up while kernels ran; checks of single accesses need a trace and were left out: inside-grid, \
+    let left_out = "accesses were added up while kernels ran; checks of individual accesses need a trace and were left out: inside-grid, \
          inside-allocations, known-sites, the counts of each site, digests";
     [consistent, passed("in-situ", left_out)]
 }
@@ -55,7 +55,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
     let all = sums.loads.bytes + sums.atomics.bytes;
     if classes != all {
         return Some(format!(
-            "{all} bytes loaded, but {classes} bytes by their writers"
+            "{all} bytes loaded, but {classes} bytes when added up by writer"
         ));
     }
     if sums.racing_bytes > sums.several_writers_bytes {
@@ -80,7 +80,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
     ))
 }
 
-/// Compares a run in situ with the analysis of a trace of the same program: counts, volumes, flows and transfers.
+/// Compares an in-situ run with the analysis of a trace of the same program: counts, volumes, flows and transfers.
 pub fn in_situ_equal(
     added_up: &Analysis,
     traced: &Analysis,
@@ -88,7 +88,7 @@ pub fn in_situ_equal(
     order: Order,
 ) -> Check {
     let Some(bounds) = &added_up.in_situ else {
-        return failed(EQUAL, "the run in situ left no sums");
+        return failed(EQUAL, "the in-situ run left no sums");
     };
     let (ours, theirs) = (added_up.counts.launches.len(), traced.counts.launches.len());
     if ours != theirs {
@@ -125,13 +125,13 @@ pub fn in_situ_equal(
     match bounds.inexact_pairs() {
         0 => passed(EQUAL, detail),
         pairs => {
-            let detail = format!("{detail}; of {pairs} pairs of launches within bounds only");
+            let detail = format!("{detail}; {pairs} pairs of launches only within bounds");
             warned(EQUAL, detail)
         }
     }
 }
 
-/// Returns the volumes of a launch; lower bounds in situ.
+/// Returns the volumes of a launch; in situ, their lower bounds.
 pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     let columns = EXACT.iter().chain(&QUANTITIES).map(|(_, column)| column);
     let number = number as usize;
@@ -145,7 +145,8 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// Compares a run of a varying program with two traces. These do not show all possible volumes, so others only cause a warning.
+/// Compares a run of a nondeterministic program with two traces. They do not show all possible volumes, so others only cause
+/// a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
     traces: [&Analysis; 2],
@@ -153,7 +154,7 @@ pub fn in_situ_between(
     order: Order,
 ) -> Check {
     let Some(bounds) = &added_up.in_situ else {
-        return failed(EQUAL, "the run in situ left no sums");
+        return failed(EQUAL, "the in-situ run left no sums");
     };
     let mut kernels: BTreeMap<&str, (VolumeBounds, [Volume; 2])> = BTreeMap::new();
     for (launch, volume) in added_up.counts.launches.iter().zip(&bounds.launches) {
@@ -187,9 +188,8 @@ pub fn in_situ_between(
         }
     }
     let inside = all - outside;
-    let mut detail = format!(
-        "runs differ; {inside} of {all} volumes of kernels are between those of two traces"
-    );
+    let mut detail =
+        format!("runs differ; {inside} of {all} kernel volumes are between those of two traces");
     if order != Order::Fixed {
         detail.push_str(&format!("; {order}"));
     }
@@ -218,7 +218,7 @@ impl Comparison<'_> {
             let difference = match (&ours.launch.kernel, &theirs.launch.kernel) {
                 (one, other) if one != other => {
                     let other = self.sites.display_name(one);
-                    Some(format!("the run in situ launched {other} there"))
+                    Some(format!("the in-situ run launched {other} there"))
                 }
                 _ => counts(&ours.counts, &theirs.counts).or_else(|| self.volumes(number)),
             };
@@ -262,7 +262,7 @@ impl Comparison<'_> {
     /// Returns the first difference between transfers of launches, then of CTAs.
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
-        // Launches have the numbers of the run in situ.
+        // Launches have the numbers of the in-situ run.
         let ours_of = |(source, receiver): (u32, u32)| {
             [source, receiver].map(|number| self.pairing.in_situ[number as usize])
         };
@@ -327,7 +327,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Launches, CTAs if known, and the bytes and reads of the second from the first.
+/// Launches, CTAs if known, and the bytes and reads by the second from the first.
 type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;

@@ -1,4 +1,4 @@
-//! Tests of the checks of runs in situ: each of them must be able to fail.
+//! Tests of the checks of in-situ runs, each of which must be able to fail.
 
 use std::path::Path;
 
@@ -218,7 +218,7 @@ fn sums_of_varying_runs_are_between_those_of_two_traces() {
     for within in [64, 100, 128] {
         let check = check(within);
         assert!(check.ok && !check.warning, "{check:?}");
-        let detail = "runs differ; 24 of 24 volumes of kernels are between those of two traces";
+        let detail = "runs differ; 24 of 24 kernel volumes are between those of two traces";
         assert_eq!(check.detail, detail);
     }
     let check = check(60);
@@ -278,7 +278,7 @@ fn sums_are_compared_with_the_counting_run_and_golden_counts() {
         !check.ok
             && check
                 .detail
-                .contains("32 loads of threads added up, 33 counted")
+                .contains("32 thread loads added up, 33 counted")
     );
 
     let found = totals(&scan);
@@ -325,8 +325,8 @@ fn a_cta_that_was_not_selected_received_nothing() {
     assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
 }
 
-/// Launches of two threads, each in its own stream: one writes and reads 32 words, the other 64, as above. `streams` has the numbers of the
-/// streams, `order` the thread of each launch.
+/// Launches of two threads, each in its own stream: one writes and reads 32 words, the other 64, as above. `streams` has the
+/// stream numbers, and `order` the thread of each launch.
 fn of_threads(
     folder: &Path,
     streams: [u32; 2],

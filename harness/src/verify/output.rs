@@ -1,4 +1,4 @@
-//! Compares outputs of programs with the manifest, and those of two runs with each other.
+//! Compares program outputs with the manifest, and those of two runs with each other.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub struct RunFiles {
     pub end: End,
     pub stdout: PathBuf,
     pub work: PathBuf,
-    /// True if lines of multiple processes come in any order.
+    /// True if lines from multiple processes may come in any order.
     pub any_order: bool,
 }
 
@@ -38,7 +38,7 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
             match wanted.find(|wanted| !text.contains(wanted.as_str())) {
                 None => passed(
                     "stdout-contains",
-                    format!("{name}: {} texts", checks.stdout_contains.len()),
+                    format!("{name}: {} strings", checks.stdout_contains.len()),
                 ),
                 Some(wanted) => failed(
                     "stdout-contains",
@@ -101,7 +101,7 @@ impl OutputVariation {
     }
 }
 
-/// Compares output and files of two runs, without volatile lines.
+/// Compares the output and files of two runs, ignoring volatile lines.
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
     OutputVariation::default().outputs_equal(native, other, checks)
 }
@@ -134,7 +134,7 @@ fn compare(
     let (first, second) = (native.name, other.name);
     if native.end != other.end {
         let (one, two) = (native.end, other.end);
-        let text = format!("the {first} program {one}, the {second} one {two}");
+        let text = format!("the {first} program {one}, but the {second} one {two}");
         return failed(name, text);
     }
     let (a, b) = (stable_lines(native, checks), stable_lines(other, checks));
@@ -184,11 +184,11 @@ fn same_file(a: &Path, b: &Path) -> Result<(), Difference> {
         Ordering::Greater => ("second", "first", b.len()),
     };
     Err(Difference(format!(
-        "the {shorter} one ends after {bytes} bytes, the {longer} one is longer"
+        "the {shorter} file ends after {bytes} bytes, but the {longer} is longer"
     )))
 }
 
-/// Returns the content of a file; empty if it cannot be read.
+/// Returns the content of a file, or an empty string if it cannot be read.
 pub fn read_text(path: &Path) -> String {
     fs::read(path)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -1,4 +1,4 @@
-//! Pairs the launches of a run in situ with those of a trace.
+//! Pairs the launches of an in-situ run with those of a trace.
 //!
 //! If one host thread launches kernels, launches have the same numbers in both runs. If multiple threads do, the numbers of streams and
 //! launches differ from run to run. Streams are then identified by their launches, and launches in shared streams by their counts.
@@ -11,7 +11,7 @@ use superstep_trace::StreamId;
 use super::counts::Order;
 use super::in_situ::{COUNTED, volumes};
 
-/// Numbers of launches in the other run, in both directions.
+/// Launch numbers in the other run, in both directions.
 pub struct Pairing {
     pub traced: Vec<u32>,
     pub in_situ: Vec<u32>,
@@ -30,7 +30,7 @@ type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
 type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
 
-/// Returns the possible pairings of launches, likeliest first. Both runs must have the same number of launches.
+/// Returns the possible pairings of launches, the likeliest first. Both runs must have the same number of launches.
 pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
     let number = added_up.counts.launches.len() as u32;
     let mut ways = vec![(0..number).collect()];
@@ -94,7 +94,7 @@ fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     paired(ours.into_iter().zip(theirs))
 }
 
-/// Returns the trace's number of each launch; `None` if signatures differ.
+/// Returns the trace's number for each launch, or `None` if signatures differ.
 fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
     let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
     let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;

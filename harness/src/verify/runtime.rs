@@ -7,7 +7,7 @@ use super::{failed, passed, warned};
 use crate::suite::NoSummary;
 use superstep_build::run::Summary;
 
-/// Checks that a runtime ended well and lost nothing.
+/// Checks that a runtime ended properly and lost nothing.
 pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
     const FAULTS: &str = "no-faults";
     const LOST: &str = "nothing-lost";
@@ -36,10 +36,10 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Che
     vec![faults, lost]
 }
 
-/// Reports a program without kernel launches, which is a failure of a benchmark.
+/// Reports a program without kernel launches, which is a failure for a benchmark.
 pub fn launched(summary: &Summary, is_benchmark: bool) -> Option<Check> {
     const NAME: &str = "kernel-launches";
-    const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it should launch some, look at its arguments and inputs, and whether the programs that it starts get its environment variables";
+    const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it should launch some, check its arguments and inputs, and whether the programs that it starts inherit its environment variables";
     let has_launched = summary.launches > 0 || !summary.opaque.is_empty();
     match (has_launched, is_benchmark) {
         (true, _) => None,
@@ -55,7 +55,7 @@ fn and_more(rest: &[String]) -> String {
     }
 }
 
-/// Checks that the capture is complete and its program ended well.
+/// Checks that the capture is complete and its program ended properly.
 pub fn capture_complete(capture: &Capture) -> Check {
     const NAME: &str = "capture-complete";
     match (&capture.outcome, capture.problems.as_slice()) {

@@ -25,10 +25,9 @@ const QUANTITIES: [&str; 6] = [
 ];
 type Sums = [u64; 6];
 
-const NO_ESTIMATES: &str =
-    "sums of single CTAs need a trace; sample launches (--sample-launches), or leave out --in-situ";
+const NO_ESTIMATES: &str = "sums of individual CTAs need a trace; sample launches (--sample-launches), or leave out --in-situ";
 
-/// Compares the recorded accesses with the selection, and estimates totals of a sample.
+/// Compares the recorded accesses with the selection, and estimates totals from a sample.
 pub fn check_selection(
     capture: &Capture,
     scan: &CaptureScan,

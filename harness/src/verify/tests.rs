@@ -1,4 +1,4 @@
-//! Tests of the checks of captures: each of them must be able to fail.
+//! Tests of the capture checks, each of which must be able to fail.
 
 use std::path::Path;
 
@@ -22,12 +22,12 @@ pub(super) struct Fault {
     pub(super) site: u16,
     pub(super) width_bytes: u32,
     pub(super) announced: u64,
-    /// Allocate with `cudaMalloc`, after which the rest of a GPU's page is accessible.
+    /// Allocates with `cudaMalloc`, so that the rest of the GPU's page is accessible.
     pub(super) on_device: bool,
 }
 
-/// Writes a capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, thread 0 stores. `fault` applies to the second
-/// launch.
+/// Writes a capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, and thread 0 stores. `fault`
+/// applies to the second launch.
 pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     let site = |local, op| Site {
         function: "k".into(),
@@ -67,7 +67,7 @@ pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     capture.finish()
 }
 
-/// Returns the checks that fail for `fault`, and the message of the first.
+/// Returns the checks that fail for `fault`, with their messages.
 fn failing(fault: Fault) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), fault);
@@ -388,7 +388,7 @@ fn a_varying_number_of_launches_is_compared_per_launch() {
             &mut bytes.stored,
             &mut bytes.atomic,
         ] {
-            assert_eq!(*count % 2, 0, "of two launches that do the same");
+            assert_eq!(*count % 2, 0, "both launches do the same");
             *count = *count / 2 * 3;
         }
     }
@@ -405,9 +405,9 @@ fn a_varying_number_of_launches_is_compared_per_launch() {
     assert!(counts(&counted(64)));
     assert!(
         counts(&counted(64)[..1]),
-        "one launch less is no difference"
+        "one launch fewer is not a difference"
     );
-    assert!(!counts(&counted(65)), "another count in one is");
+    assert!(!counts(&counted(65)), "a different count in one launch is");
 }
 
 #[test]

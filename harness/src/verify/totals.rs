@@ -39,7 +39,7 @@ impl Totals {
     }
 }
 
-/// Sums up a scan. An atomic is neither load nor store.
+/// Sums up a scan. An atomic is neither a load nor a store.
 pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }

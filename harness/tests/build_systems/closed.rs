@@ -1,4 +1,5 @@
-//! Proprietary libraries: errors of a project that needs one, adding it, and messages on the machine that runs the program.
+//! Proprietary libraries: the error for a project that needs one, adding it, and messages on the machine that runs the
+//! program.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +32,7 @@ const SCALED: &str = "#include <cstdio>\n#include <cublas_v2.h>\n\
     add<<<1, 32>>>(x);\n\
     cudaMemcpy(y, x, sizeof y, cudaMemcpyDeviceToHost);\n\
     printf(\"%d %g %g %g\\n\", error, sum, y[1], y[31]);\n}\n";
-/// The function of OpenBLAS that replaces it.
+/// The OpenBLAS functions that replace cuBLAS.
 const OPENBLAS: &str = "void sscal_(int *n, float *a, float *x, int *step) { for (int i = 0; i < *n; ++i) x[i * *step] *= *a; }\n\
     float sdot_(int *n, float *x, int *xs, float *y, int *ys) {\n\
     float sum = 0;\nfor (int i = 0; i < *n; ++i) sum += x[i * *xs] * y[i * *ys];\nreturn sum;\n}\n";

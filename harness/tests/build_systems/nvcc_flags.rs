@@ -1,4 +1,4 @@
-//! nvcc's flags have their effect on the output of the stand-in for nvcc.
+//! Effects of nvcc's flags on the output of the stand-in for nvcc.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn copy_project(name: &str, to: &Path) {
 /// file. Two host threads launch from each CUDA file.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn stream_0_is_per_thread_in_files_that_are_compiled_so() {
+fn stream_0_is_per_thread_only_in_files_compiled_that_way() {
     let folder = tempfile::tempdir().unwrap();
     copy_project("streams", folder.path());
     let superstep = |words: &[&str]| {
@@ -39,7 +39,7 @@ fn stream_0_is_per_thread_in_files_that_are_compiled_so() {
     assert_eq!(streams.collect::<Vec<_>>(), [1, 1, 0, 2, 2, 0]);
 }
 
-/// Copies the files in `projects/NAME`. Returns their folder and the stand-in for nvcc in it.
+/// The stand-in for nvcc, in a folder with a copy of a project.
 struct Nvcc {
     folder: tempfile::TempDir,
 }
@@ -60,7 +60,7 @@ impl Nvcc {
         (out, err)
     }
 
-    /// Returns the output of `file` if it is compiled with these flags.
+    /// Returns the output of `file` when compiled with these flags.
     fn output(&self, file: &str, flags: &str) -> String {
         self.run(&format!("{flags} {file} -o app"));
         let mut command = std::process::Command::new(self.folder.path().join("app"));
@@ -85,7 +85,7 @@ fn operations<'a>(ptx: &'a str, kernel: &str) -> Vec<&'a str> {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn flags_about_numbers_choose_the_gpus_instructions() {
+fn floating_point_flags_choose_the_gpus_instructions() {
     let nvcc = Nvcc::of("flags");
     let exact = [
         ("quotient", "div.rn.f32"),
@@ -160,7 +160,7 @@ fn flags_about_numbers_choose_the_gpus_instructions() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn denormals_are_also_zeros_on_the_cpu_backend() {
+fn denormals_are_also_flushed_on_the_cpu_backend() {
     let nvcc = Nvcc::of("flags");
     let kept = "1e-40 1e-30 2e-40 1e-40 1 1e-40 1e-10 ";
     let flushed = "0 1e-30 0 0 0 0 1e-10 ";
@@ -173,7 +173,8 @@ fn denormals_are_also_zeros_on_the_cpu_backend() {
     }
 }
 
-/// Expected output: value, OpenMP, language and architecture of host code, the same of device code, whether host code is optimised.
+/// Expected output: value, OpenMP, language and architecture of host code, the same for device code, and whether host code
+/// is optimised.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn preprocessor_flags_apply_to_host_and_device_code() {
@@ -219,7 +220,7 @@ fn preprocessor_flags_apply_to_host_and_device_code() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn flags_define_the_same_macros_as_with_nvcc() {
     let nvcc = Nvcc::of("flags");
-    // __NVCC__ in C++ files only.
+    // `__NVCC__` (64) is defined in C++ files only.
     for (flags, expected) in [
         ("-arch=sm_90", "0 0 64: 900"),
         (

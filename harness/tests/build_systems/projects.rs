@@ -1,5 +1,5 @@
-//! A project with a static library, a shared library with a kernel, separately compiled device code, C++20 and a host compiler's file,
-//! built with its own Makefile and CMakeLists.txt, run directly, and traced.
+//! A project with a static library, a shared library with a kernel, separately compiled device code, C++20 and a file for
+//! the host compiler, built with its own Makefile and CMakeLists.txt, run directly, and traced.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -75,7 +75,7 @@ fn has_all_accesses(run: &Path) {
     assert_eq!(app["threads"]["stores"], 4000);
     assert_eq!(app["bytes"]["loaded"], 20000);
     let kernels = app["kernels"].as_array().unwrap();
-    assert_eq!(kernels.len(), 4, "two kernels have one name: {kernels:#?}");
+    assert_eq!(kernels.len(), 4, "two kernels share a name: {kernels:#?}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn make_builds_the_project() {
     let (out, _) = build(folder.path(), &project, &["make"]);
     assert!(out.contains("up to date"), "{out}");
     is_explained_and_injected_into(folder.path(), &project);
-    // Some build systems name libraries before the objects, which works for shared ones.
+    // Some build systems name libraries before the objects, which works for shared libraries.
     fs::write(project.join("empty.cpp"), "int main() {}\n").unwrap();
     let line = "g++ -L$CUDA_HOME/lib64 -lcudart empty.cpp scale.o -o empty && ./empty";
     build(folder.path(), &project, &["sh", "-c", line]);
@@ -109,7 +109,7 @@ fn make_builds_the_project() {
     );
 }
 
-/// The probe of injections has code on the host, which the executable loads.
+/// The injection probe has host code, which the executable loads.
 fn is_explained_and_injected_into(cache: &Path, folder: &Path) {
     let superstep = |arguments: &[&str]| run(superstep(cache).current_dir(folder).args(arguments));
     let (code, out, err) = superstep(&["explain", "app"]);
@@ -136,7 +136,7 @@ const SUITE: &str = "schema: 1\nname: parts\ntitle: Parts\nsource: {in-tree: tru
 const MANIFEST: &str = "schema: 1\nname: app\ntitle: Parts\nwhy: it is in parts\n\
     translation-units: [{file: app, language: built}]\nsizes:\n  only: {args: []}\nchecks: {stdout-contains: [sum 1502000]}\n";
 
-/// Runs a bundle with only the system's own files. Returns the run's folder.
+/// Runs a bundle with only the system's files in reach. Returns the run's folder.
 fn run_elsewhere(bundle: &Path, folder: &Path, name: &str) -> PathBuf {
     let mut command = Command::new(bundle.join("superstep"));
     let command = command.env_clear().current_dir(folder);
@@ -393,7 +393,7 @@ fn cmake_builds_the_project() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn nvcc_refuses_what_nvcc_refuses() {
+fn the_stand_in_refuses_what_nvcc_refuses() {
     let folder = tempfile::tempdir().unwrap();
     let nvcc = |arguments: &[&str]| run(superstep(folder.path()).arg("nvcc").args(arguments));
     let (code, _, err) = nvcc(&["-Wnonsense", "a.cu"]);
@@ -425,7 +425,7 @@ fn nvcc_refuses_what_nvcc_refuses() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn nvcc_writes_the_files_that_nvcc_writes() {
+fn the_stand_in_writes_the_files_that_nvcc_writes() {
     let folder = tempfile::tempdir().unwrap();
     let nvcc = |line: &str| {
         let words = line.split(' ');
@@ -461,7 +461,7 @@ fn nvcc_writes_the_files_that_nvcc_writes() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn an_executable_of_another_compiler_is_refused_with_a_hint() {
+fn an_executable_from_another_compiler_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) =
         run(superstep(folder.path()).args(["run", "--backend", "cpu", "/bin/true"]));

@@ -19,8 +19,8 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Returns the binary under test, with its own cache in `folder`, but with the CUDA pieces of this machine, which may be in the user's
-/// cache.
+/// Returns the binary under test, with its own cache in `folder`, but with this machine's CUDA components, which may be in
+/// the user's cache.
 pub fn superstep(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command

@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Writes a suite whose benchmarks are (name, arguments, further lines of the manifest).
+/// Writes a suite whose benchmarks are (name, arguments, additional manifest lines).
 pub fn write_suite(folder: &Path, benchmarks: &[(&str, &str, &str)]) {
     let suite = folder.join("suite");
     fs::create_dir_all(&suite).unwrap();

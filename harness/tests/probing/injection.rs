@@ -1,5 +1,5 @@
-//! Injected errors on the CPU backend: the chosen bit is flipped, and a campaign that is interrupted and continued, or uses a bundle, has
-//! the same result as any other.
+//! Injected errors on the CPU backend: the chosen bit is flipped, and a campaign that is interrupted and continued, or uses
+//! a bundle, has the same result as an uninterrupted one.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use crate::common::{run, superstep, write_suite};
 use superstep_trace::ProbeResults;
 
-/// No loops, so that a flipped bit cannot make it slow. A wrong number may change standard output, the output file, the exit code, or an
-/// address.
+/// A program without loops, so that a flipped bit cannot make it slow. A wrong number may change standard output, the output
+/// file, the exit code, or an address.
 const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -40,8 +40,8 @@ int main() {
 }
 "#;
 
-/// Runs a campaign of 40 in the results folder `out`. Names have the same length, since the environment determines the address of the
-/// stack.
+/// Returns a command for 40 injections, with results in `out`. All names have the same length, since the environment affects
+/// stack addresses.
 fn campaign(folder: &Path, out: &str, seed: &str) -> Command {
     let mut command = superstep(folder);
     command
@@ -78,7 +78,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     assert_eq!(code, 0, "{out}\n{err}");
     assert_eq!(made(folder, "one"), 40);
 
-    // The process number, anywhere in the text, differs from run to run.
+    // The process ID varies the points of interruption from run to run.
     let chance = std::process::id() as usize;
     for (signal, after) in [
         ("-INT", 1 + chance % 12),
@@ -148,7 +148,7 @@ int main() {
 }
 "#;
 
-/// Computes the same on the host, with the flipped bit that `flip` returns for a launch, thread and execution.
+/// Computes the same on the host, and flips the bits that `flip` returns for a launch, thread and execution.
 fn turned(flip: impl Fn(u32, u32, u32) -> u32) -> String {
     let number = |at: u32| {
         (0..2).fold(at, |x, launch| {

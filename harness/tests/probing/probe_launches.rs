@@ -1,4 +1,4 @@
-//! Probes at run time, on the CPU backend: their API, code on the host, and launches without the probe.
+//! Probes at run time, on the CPU backend: their API, host code, and launches without the probe.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -124,7 +124,7 @@ fn a_program_can_read_its_probe() {
         "{}",
         written(folder, "basic-blocks", "sampled", "probed.txt")
     );
-    // Without a probe it is an ordinary program.
+    // Without a probe, it is an ordinary program.
     let arguments = ["run", "sampled.cu", "--backend", "cpu"];
     let (code, out, err) = run(superstep(folder).args(arguments));
     assert_eq!(code, 0, "{out}\n{err}");
@@ -132,7 +132,7 @@ fn a_program_can_read_its_probe() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn code_on_the_host_runs_before_and_after_each_launch() {
+fn host_code_runs_before_and_after_each_launch() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for name in ["budget.yaml", "budget.cu", "budget.cpp"] {
@@ -152,7 +152,7 @@ fn code_on_the_host_runs_before_and_after_each_launch() {
     );
     let said = written(folder, "budget", "twice", "budget.txt");
     assert_eq!(said, "launch 0: 8000 bytes so far\n");
-    // An error there is shown with its line.
+    // A compile error in host code is shown with its line.
     fs::write(
         folder.join("budget.cpp"),
         "extern \"C\" void finalise(int) {}\n",
@@ -239,7 +239,7 @@ fn instructions_are_counted_by_class() {
         sums[0] += fields[0];
         sums[1] += fields[1];
     }
-    // Eight whole warps, and each instruction of these classes occurs once in the source.
+    // Eight full warps, and this number of instructions of each class in the source.
     for (class, often) in [
         ("Load", 1),
         ("Store", 2),

@@ -1,4 +1,4 @@
-//! Probes, from their definition to their tables, on the CPU backend: their counts are those of the programs.
+//! Probes, from their definition to their tables, on the CPU backend: their counts match the programs'.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ fn sites<'a>(results: &'a ProbeResults, launch: &LaunchResult) -> Vec<(&'a Point
         .collect()
 }
 
-/// Returns the code blocks of a page, with their language.
+/// Returns the code blocks on a page in this language.
 fn code_blocks(page: &str, language: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut rest = page;
@@ -61,15 +61,15 @@ fn the_example_in_the_documentation_works() {
     probe(folder.path(), &["widths.yaml", "twice.cu"]);
     let tables = folder.path().join("out/probes/widths/twice/twice/tables");
     let totals = fs::read_to_string(tables.join("probe_totals.csv")).unwrap();
-    // Two launches, each with 1000 threads that load and store a number of 4 bytes.
+    // Two launches, each with 1000 threads that load and store a 4-byte number.
     assert!(totals.contains("twice,2,0,bytes,8000\n"), "{totals}");
     assert!(totals.contains("twice,2,1,bytes,8000\n"), "{totals}");
     assert!(tables.join("probe_values.parquet").is_file());
     assert!(tables.join("probe_sites.json").is_file());
 }
 
-/// Kernels with a random structure. Each path through them is counted with an atomic, in a separate function (otherwise equal tails of two
-/// branches would be merged). The probes' counts are compared with these.
+/// Generates kernels with random structures. Each path through them is counted with an atomic, in a separate function
+/// (otherwise equal tails of two branches would be merged). The probes' counts are compared with these.
 struct Generator {
     state: u64,
     body: String,
@@ -199,7 +199,7 @@ fn counts_of_generated_programs_are_exact() {
 
     let paths = results(folder.path(), "paths", "generated");
     let branches = results(folder.path(), "branches", "generated");
-    // By counter: calls of its function, executions of the blocks that call it, executions of its own block.
+    // By counter: calls to its function, executions of the blocks that call it, executions of its own block.
     let mut found: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for launch in &paths.launches {
         // A kernel without branches has no places for the probe.
@@ -249,14 +249,14 @@ fn counts_of_generated_programs_are_exact() {
     }
     for (counter, expected) in counted.iter().enumerate() {
         let counts = found.get(&format!("count{counter}")).copied();
-        // Impossible paths have been removed.
+        // The compiler has removed impossible paths.
         let counts = counts.unwrap_or_default();
         assert_eq!(counts, [*expected; 3], "counter {counter}");
     }
     assert!(counted.iter().any(|&count| count > 5 * 77), "loops repeat");
 
-    // Kernels without the probe, and the functions that they call, behave the same (the command compares the output), and those with it
-    // have the same counts.
+    // Kernels without the probe, and the functions that they call, behave the same (the command compares the output), and
+    // those with the probe have the same counts.
     let totals = |results: &ProbeResults| -> Vec<(u32, Vec<u64>)> {
         let launches = results.launches.iter();
         launches
@@ -351,7 +351,7 @@ fn bits_of_a_warps_values_equal_those_of_its_threads() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn memory_divergence_equals_that_of_the_trace() {
+fn memory_divergence_matches_the_trace() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["thesis", "--size", "tiny", "--only", "hist,bfs,path"];
     for command in [&["suite"][..], &["probe", "memory-divergence"]] {

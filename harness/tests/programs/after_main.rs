@@ -1,5 +1,6 @@
-//! Launches in destructors of libraries: of those that are loaded when the program ends, and of one that it closes. As on a GPU, CUDA is no
-//! longer available in those that were registered before its first call, and in those that the dynamic loader calls at the end.
+//! Launches in the destructors of libraries that are loaded when the program ends, and of one that it closes. As on a GPU,
+//! CUDA is no longer available in destructors registered before the first CUDA call, or called by the dynamic loader at the
+//! end.
 
 use crate::common::{run, superstep};
 use serde_json::Value;
@@ -44,7 +45,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn destructors_of_libraries_can_launch_kernels() {
+fn library_destructors_can_launch_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("library.cu"), LIBRARY).unwrap();
@@ -75,7 +76,7 @@ fn destructors_of_libraries_can_launch_kernels() {
     let text = fs::read_to_string(latest.join("run.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
     let app = &summary["benchmarks"][0];
-    // One launch of the linked library, two each of the plugin and of the closed library.
+    // One launch from the linked library, and two each from the plugin and the closed library.
     assert_eq!((&app["launches"], &app["ctas"]), (&5.into(), &5.into()));
     assert_eq!(app["threads"]["stores"], 5 * 64, "{app:#}");
     let printed = fs::read_to_string(latest.join("benchmarks/app/traced/stdout")).unwrap();

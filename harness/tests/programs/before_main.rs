@@ -1,10 +1,11 @@
-//! Launches by constructors of global objects, before `main`: a unit's device code is registered before its own, as with nvcc.
+//! Launches by constructors of global objects, before `main`: as with nvcc, a unit's device code is registered before its
+//! constructors run.
 
 use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 
-/// Each unit has its own copy of this kernel. Prints the computed sum and the error of the launch.
+/// Each unit has its own copy of this kernel. Prints the computed sum and the launch error.
 const HEADER: &str = r#"
 #include <cstdio>
 namespace {

@@ -1,4 +1,4 @@
-//! Processes that do not end by `exit`: their captures are complete and verified.
+//! Processes that do not end through `exit`: their captures are complete and verified.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// `program HOW [CHILDREN HOW]`: launches two kernels and ends in the way HOW; before that, it forks children, which launch one more each
-/// and end in the other way. Some ways do more before the end.
+/// `program HOW [CHILDREN HOW]`: launches two kernels and ends as HOW says; before that, it forks children, each of which
+/// launches one more than the last and ends as the other HOW says.
 const ENDS: &str = r#"
 #include <csignal>
 #include <cstdio>
@@ -80,7 +80,7 @@ fn result(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// Returns the launches of each process of a passing run, and whether one ended without its exit handlers.
+/// Returns the launches of each process in a passing run, and whether one ended without running exit handlers.
 fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
     let mut command = superstep(folder);
     command.args(["run", "ends.cu", "--backend", "cpu", "--"]);
@@ -107,7 +107,7 @@ fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_process_is_verified_for_every_way_of_ending() {
+fn a_process_is_verified_however_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("ends.cu"), ENDS).unwrap();
@@ -125,7 +125,7 @@ fn a_process_is_verified_for_every_way_of_ending() {
     assert_eq!(passes(folder, "_exit 2 exit"), (vec![1, 2, 2], true));
     // The parent launches nothing.
     assert_eq!(passes(folder, "- 1 _exit -"), (vec![1], true));
-    // A program that replaces itself by another leaves two captures for one process.
+    // A program that replaces itself with another leaves two captures for one process.
     assert_eq!(passes(folder, "again"), (vec![2, 2], true));
     let again = result(folder, "ends");
     let processes = again["processes"].as_array().unwrap();
@@ -137,7 +137,7 @@ fn a_process_is_verified_for_every_way_of_ending() {
     assert_eq!(passes(folder, "exit 2 again"), (vec![1, 2, 2, 2, 2], true));
 }
 
-/// A library like those of Python's extensions.
+/// A library like those in Python extensions.
 const LIBRARY: &str = r#"
 #include <cuda_runtime.h>
 __global__ void mark(int *p, int v) { p[threadIdx.x] = v; }
@@ -152,7 +152,8 @@ extern "C" int use(int v) {
 }
 "#;
 
-/// Workers of a pool end by SIGTERM, other processes of the package by `_exit`. The distribution of work varies from run to run.
+/// Pool workers are ended by SIGTERM, the package's other processes by `_exit`. The distribution of work varies from run to
+/// run.
 const POOL: &str = r#"
 import ctypes, multiprocessing, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -171,7 +172,7 @@ if __name__ == "__main__":
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn workers_of_python_are_verified_together() {
+fn python_workers_are_verified_together() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("use.cu"), LIBRARY).unwrap();

@@ -1,8 +1,8 @@
-//! Generated kernels with barriers: their results and accesses are identical in loops and as fibers.
+//! Generated kernels with barriers: their results and accesses are identical whether threads run in loops or as fibers.
 //!
-//! The kernels race, wait at different barriers, return early and keep arrays across barriers. Loops and fibers run threads in the same
-//! order, so nothing may differ. `SUPERSTEP_GENERATED_KERNELS` sets how many kernels are made (24 by default), `SUPERSTEP_GENERATED_SEED`
-//! the number of the first.
+//! The kernels race, wait at different barriers, return early and keep arrays across barriers. Loops and fibers run threads
+//! in the same order, so nothing may differ. `SUPERSTEP_GENERATED_KERNELS` sets the number of kernels (24 by default), and
+//! `SUPERSTEP_GENERATED_SEED` the seed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -79,7 +79,7 @@ impl Generator {
             11 | 12 => {
                 let number = self.loops;
                 self.loops += 1;
-                // True if all threads have the same number of iterations.
+                // The number of iterations is the same for all threads, or differs.
                 let turns = match self.random.below(2) {
                     0 => format!("{}u", 1 + k % 4),
                     _ => format!("t % {}u", 2 + k % 3),

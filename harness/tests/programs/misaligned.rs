@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Each kernel is named after the way it runs or what it accesses; the access is in a line with `HERE`.
+/// Each kernel is named after how it runs or what it accesses; the access is on a line marked `HERE`.
 const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstring>
@@ -162,7 +162,7 @@ fn alone(folder: &Path, mode: &str, more: &[(&str, &str)]) -> (i32, String, Stri
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_misaligned_address_ends_the_launch_and_sticks() {
+fn a_misaligned_address_ends_the_launch_with_a_sticky_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("app.cu"), PROGRAM).unwrap();
     let words = ["build", "--", "nvcc", "app.cu", "-o", "app"];
@@ -194,7 +194,7 @@ fn a_misaligned_address_ends_the_launch_and_sticks() {
 
     let (_, out, err) = alone(folder.path(), "matrices", &[]);
     assert_eq!(out, sticks, "{err}");
-    assert!(err.contains("lane 0 named a matrix's row"), "{err}");
+    assert!(err.contains("lane 0 passed matrix row address"), "{err}");
 
     let fine = "cudaSuccess ".repeat(5) + "cudaSuccess\n";
     for mode in ["unused", "packed", "rows16", "tile4", "sums8"] {

@@ -14,7 +14,8 @@ fn record(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// Without device code, with device code that is not called, with CUDA that is used for other purposes, and ended before its exit handlers.
+/// Programs without device code, with device code that is not called, with CUDA used only for memory, and ending before exit
+/// handlers run.
 const PROGRAMS: [(&str, &str); 4] = [
     ("host.cpp", "int main() {}"),
     (

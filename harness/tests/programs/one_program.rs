@@ -1,4 +1,4 @@
-//! A program of one file without a manifest: run here, and elsewhere as a bundle.
+//! A single-file program without a manifest: run here, and elsewhere as a bundle.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::{run, superstep};
 use serde_json::Value;
 
-/// Reads numbers from a file, scales them, and ends with 7; prints a time.
+/// Reads numbers from a file, scales them, prints a time, and exits with code 7.
 const SCALE: &str = r#"
 #include <chrono>
 #include <cmath>
@@ -135,7 +135,7 @@ fn threads_can_wait_for_each_other_by_polling_memory() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn missing_options_are_hinted_at() {
+fn missing_options_are_suggested() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path());
     let command = |args: &[&str]| {
@@ -174,7 +174,7 @@ fn missing_options_are_hinted_at() {
     assert!(err.contains("expected .cu"), "{err}");
 }
 
-/// Declarations that only nvcc has built in: its own atomics, and stores with cache hints. Two CTAs of 32 threads.
+/// Declarations that are built into nvcc only: its atomics, and stores with cache hints. Two CTAs of 32 threads.
 const NVCC_ONLY: &str = r#"
 #include <cstdio>
 __global__ void use(unsigned *u, float *f, unsigned long long *w, float4 *v, char *bytes) {
@@ -205,7 +205,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn declarations_of_nvcc_compile_and_keep_their_widths() {
+fn nvcc_declarations_compile_and_keep_their_widths() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("use.cu"), NVCC_ONLY).unwrap();
     let words = ["run", "use.cu", "--backend", "cpu"];
@@ -222,7 +222,7 @@ fn declarations_of_nvcc_compile_and_keep_their_widths() {
     );
 }
 
-/// As in a C program, no header declares `new`. Each thread makes 4 stores and does not load its own.
+/// As in a C program, no header declares `new`. Each thread makes 4 stores and does not load back its own.
 const DEVICE_HEAP: &str = r#"
 #include <stdio.h>
 struct Point { int x, y; __device__ Point(int a) : x(a), y(2 * a) {} };
@@ -247,7 +247,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn operators_of_the_device_heap_need_no_header() {
+fn device_heap_operators_need_no_header() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("heap.cu"), DEVICE_HEAP).unwrap();
     let words = ["run", "heap.cu", "--backend", "cpu"];
@@ -295,7 +295,7 @@ fn a_launched_kernel_that_needs_clusters_is_named() {
     assert!(err.contains(reason), "{err}");
 }
 
-/// NVTX 3 consists only of headers; without a profiler its calls do nothing.
+/// NVTX 3 consists only of headers; without a profiler, its calls do nothing.
 const NVTX: &str = r#"
 #include <cstdio>
 #include <nvtx3/nvToolsExt.h>
@@ -317,7 +317,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn ranges_of_nvtx_compile_and_do_nothing() {
+fn nvtx_ranges_compile_and_do_nothing() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("nvtx.cu"), NVTX).unwrap();
     let words = ["build", "--", "nvcc", "nvtx.cu", "-o", "app"];
@@ -361,7 +361,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn threads_get_stacks_of_the_set_limit() {
+fn thread_stacks_have_the_configured_size() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("deep.cu"), DEEP).unwrap();
     let (code, out, err) =
@@ -369,13 +369,13 @@ fn threads_get_stacks_of_the_set_limit() {
     assert_eq!(code, 0, "{out}\n{err}");
 }
 
-/// Mathematical functions on the host and on the device, without a header that declares them.
+/// Math functions on the host and on the device, without a header that declares them.
 const OVERLOADS: &str = r#"
 __host__ __device__ constexpr int sizes() {
   return sizeof(exp(1.0f)) + sizeof(sqrt(1.0f)) + sizeof(exp10(1.0f)) + sizeof(j0(1.0f)) + sizeof(fabs(1.0f)) + sizeof(abs(1.0f)) + sizeof(atan2(1.0f, 1.0f)) + sizeof(pow(1.0f, 1.0f));
 }
-static_assert(sizes() == 32, "functions of floats give floats");
-static_assert(sizeof(exp(1.0)) == 8 && sizeof(pow(1.0f, 2)) == 8, "all others give doubles");
+static_assert(sizes() == 32, "functions of floats return floats");
+static_assert(sizeof(exp(1.0)) == 8 && sizeof(pow(1.0f, 2)) == 8, "all others return doubles");
 __global__ void compute(double *numbers, float step, int power) {
   static_assert(sizeof(pow(step, power)) == 8, "integers are converted to doubles");
   numbers[0] = sqrt(step);
@@ -394,7 +394,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn mathematical_functions_are_overloaded_without_a_header() {
+fn math_functions_are_overloaded_without_a_header() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("overloads.cu"), OVERLOADS).unwrap();
     let words = ["run", "overloads.cu", "--backend", "cpu"];

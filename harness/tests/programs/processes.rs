@@ -1,4 +1,4 @@
-//! Programs of multiple processes: forks, ranks of a launcher, and programs that a script starts.
+//! Programs with multiple processes: forks, ranks that a launcher starts, and programs that a script starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,9 +9,9 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent launches nothing. With
-/// `late` as the second argument, it uses CUDA before. With a rank, the number of its launches depends on the rank. With `ODD`, one process
-/// launches more when it is traced.
+/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent launches
+/// nothing. With `late` as the second argument, it uses CUDA before forking. With a rank, the number of its launches depends
+/// on the rank. With `ODD`, one process launches more when it is traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Starts its second argument as often as its first one says, like mpirun.
+/// Starts the command after its first argument as many times as that says, like mpirun.
 const LAUNCHER: &str = r#"#!/bin/sh
 count=$1; shift
 rank=0
@@ -72,7 +72,7 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Builds the project in `folder`. Returns the executable.
+/// Builds the project in `folder`.
 fn build(folder: &Path) {
     fs::write(folder.join("forks.cu"), FORKS).unwrap();
     let nvcc = ["build", "--", "nvcc", "-o", "forks", "forks.cu"];
@@ -132,7 +132,7 @@ fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
         // The variable is allocated with the module, before the fork.
         assert_eq!(capture.allocations().len(), 2);
     }
-    // A second run has other process numbers and the same digest.
+    // A second run has different process IDs but the same digest.
     passes(
         folder.path(),
         &["run", "forks.cu", "--backend", "cpu", "--", "3"],
@@ -157,7 +157,7 @@ fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_fork_after_the_use_of_cuda_does_not_change_the_capture() {
+fn forking_after_using_cuda_does_not_change_the_capture() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
     passes(
@@ -174,7 +174,7 @@ fn a_fork_after_the_use_of_cuda_does_not_change_the_capture() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn ranks_of_a_launcher_are_joined_in_order() {
+fn ranks_from_a_launcher_are_joined_in_order() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path());
     script(&folder.path().join("launch"), LAUNCHER);
@@ -196,7 +196,7 @@ fn ranks_of_a_launcher_are_joined_in_order() {
         assert_eq!(one["process"]["rank"], rank);
         assert_eq!(one["process"]["arguments"][0], "0");
     }
-    // The joint table and the page name the processes.
+    // The joined table and the page name the processes.
     let latest = folder.path().join("out/forks/latest");
     let table = latest.join("tables/forks/joined/counts-by-launch.csv");
     let table = fs::read_to_string(table).unwrap();
@@ -283,10 +283,10 @@ fn programs_that_a_script_starts_are_joined() {
     assert!(code == 6 && err.contains("--with"), "{code}: {out}\n{err}");
 }
 
-/// Without `superstep run`, the path determines whether there is one process.
+/// Without `superstep run`, the capture's path determines whether each process has a separate capture.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_path_can_contain_the_process() {
+fn a_capture_path_can_contain_the_process() {
     let folder = forked("1");
     // The start script of the traced variant.
     let outcome = "out/forks/latest/benchmarks/forks/traced/outcome.json";
@@ -305,7 +305,7 @@ fn a_path_can_contain_the_process() {
     let with_launches =
         |path: &&std::path::PathBuf| Capture::open(path).unwrap().launches().count() > 0;
     assert_eq!(each.iter().filter(with_launches).count(), 2);
-    // Captures of forks are next to a path for one process.
+    // With a path for one process, forks write captures next to it.
     start("2", "one");
     let names = fs::read_dir(folder.path()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -1,10 +1,10 @@
-//! Programs that need what Superstep or the CPU backend lacks end with an error that names it.
+//! Programs that need a feature that Superstep or the CPU backend lacks fail with an error that names it.
 
 use crate::common::{run, superstep};
 use std::fs;
 use std::path::Path;
 
-/// Returns the exit code and the error of `superstep run` with these arguments, for the CPU.
+/// Returns the exit code and the errors of `superstep run` with these arguments on the CPU.
 fn tried(folder: &Path, words: &[&str]) -> (i32, String) {
     let (code, _, err) = run(superstep(folder)
         .args(["run", "--backend", "cpu"])
@@ -26,7 +26,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn conditional_nodes_of_graphs_are_named() {
+fn conditional_graph_nodes_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let (in_kernel, in_host) = (folder.path().join("a.cu"), folder.path().join("b.cu"));
     fs::write(in_kernel, CONDITIONAL).unwrap();
@@ -64,7 +64,7 @@ int main(int count, char **) {
 /// The driver's library is needed neither to build such a program nor to run it without calling the driver's functions.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn functions_of_the_driver_are_named_when_they_are_called() {
+fn driver_functions_are_named_when_they_are_called() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("driver.cu"), DRIVER).unwrap();
     let words = ["build", "--", "nvcc", "driver.cu", "-o", "app", "-lcuda"];

@@ -32,7 +32,7 @@ int main() {
 }
 "#;
 
-/// Returns the exit code of a program whose runs load these words, its output, and its check `counts-equal`.
+/// Returns the exit code of a program whose runs load these numbers of words, its output, and its check `counts-equal`.
 fn runs(folder: &Path, words: &str) -> (i32, String, Value) {
     let file = folder.join("runs");
     fs::write(&file, words).unwrap();
@@ -70,7 +70,7 @@ fn a_difference_from_all_counting_runs_is_an_error_with_a_hint() {
     let detail = check["detail"].as_str().unwrap();
     let place = "launch 0 of stream 0 (work), site ";
     assert!(detail.starts_with(place), "{detail}");
-    let counts = "(load at work.cu:6): 64 thread accesses traced, 32 counted; 3 more counting runs counted the same; ";
+    let counts = "(load at work.cu:6): 64 thread accesses traced, 32 counted; 3 more counting runs had the same counts; ";
     assert!(detail.contains(counts), "{detail}");
     assert!(
         detail.contains("`deterministic`") && printed.contains(counts),

@@ -93,7 +93,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
         .lines()
         .filter(|line| line.contains("\"build-step\"") && !line.contains("\"cached\":true"))
         .collect();
-    assert!(made.is_empty(), "made again: {made:?}");
+    assert!(made.is_empty(), "rebuilt: {made:?}");
     let runs: Vec<_> = fs::read_dir(folder.path().join("out/thesis"))
         .unwrap()
         .map(|entry| entry.unwrap())
@@ -105,7 +105,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
         .collect();
     let (code, out, err) = run(superstep(folder.path()).arg("compare").args(&runs));
     assert_eq!((code, runs.len()), (0, 2), "{out}{err}");
-    // Exporting, importing and exporting every benchmark's accesses gives the same bytes.
+    // Exporting, importing and exporting again gives the same bytes.
     let capture = latest.join("benchmarks/hs2d/capture");
     for (from, to) in [(capture.as_path(), "a"), (Path::new("imported"), "b")] {
         let (code, _, err) = run(superstep(folder.path())
@@ -166,8 +166,8 @@ fn communication_is_what_the_programs_say(tables: &Path) {
             "out 2 4", "out 4 16", "out 8 16", "in 2 4", "in 4 16", "in 8 16"
         ]
     );
-    // A CTA keeps 8 of 12 columns for itself, 10 at the left border and 2 of 4 at the right one: 44 in all, so
-    // 64² - 44² words are read by another.
+    // A CTA keeps 8 of 12 columns for itself, 10 at the left edge and 2 of 4 at the right one: 44 in total, so 64² - 44²
+    // words are read by another CTA.
     assert_eq!(stored("hs2d"), [format!("0 0 {}", 4 * (64 * 64 - 44 * 44))]);
     // Across the middle: 2 ordered pairs with 2 columns, each with 10 · 2 + 5 · 12 + 4 rows.
     assert_eq!(
@@ -188,8 +188,8 @@ fn communication_is_what_the_programs_say(tables: &Path) {
         .collect();
     assert_eq!(halves, ["2 x 1344", "2 y 1344", "2 linear 1344"]);
 
-    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA of its own number, 64 · 3 words; V receives
-    // the same amount from each of both CTAs. V reads its own velocities.
+    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA with its own number, 64 · 3
+    // words; V receives the same amount from each of the two CTAs. V reads its own velocities.
     assert_eq!(sizes("nbody"), ["768 8"]);
     assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
     assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
@@ -203,7 +203,7 @@ fn communication_is_what_the_programs_say(tables: &Path) {
     assert_eq!(degrees("hist"), ["out 64 5", "in 4 64"]);
     assert_eq!(stored("hist"), ["0 0 1280"]);
     assert_eq!(patterns("hist"), ["gather 320"]);
-    // A bin's partial counts are 64 words apart; a CTA's own are adjacent.
+    // A bin's partial counts are 64 words apart; those of one CTA are adjacent.
     assert_eq!(
         columns("hist", "stride", &["access", "bin_bytes", "distances"]),
         ["load 256 256", "store 4 315"]
@@ -351,7 +351,7 @@ fn an_out_of_bounds_access_is_reported_as_such() {
     let expected = [
         "kernel twice, CTA (",
         ",0,0), thread (0,0,0): out-of-bounds access",
-        "4000 byte allocation",
+        "4000-byte allocation",
     ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");
 }

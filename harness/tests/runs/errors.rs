@@ -27,7 +27,7 @@ fn a_malformed_manifest_is_shown_with_its_line() {
 }
 
 #[test]
-fn an_unknown_suite_is_a_manifest_that_cannot_be_read() {
+fn an_unknown_suite_is_an_unreadable_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) = run(superstep(folder.path()).args(["suite", "no-such-suite"]));
     assert_eq!(code, 3, "{err}");
@@ -103,7 +103,7 @@ fn a_missing_tool_is_named_with_a_hint() {
 }
 
 #[test]
-fn wrong_command_lines_are_refused() {
+fn invalid_command_lines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let cases = [
@@ -112,7 +112,10 @@ fn wrong_command_lines_are_refused() {
             &["suite", "./suite", "--only", "other"],
             "the suite has toy",
         ),
-        (&["suite", "./suite", "--size", "huge"], "there are tiny"),
+        (
+            &["suite", "./suite", "--size", "huge"],
+            "the available sizes are tiny",
+        ),
         (&["suite", "./suite", "--gpu-arch", "volta"], "sm_90"),
         (&["report", "nowhere"], "run.json"),
         (&["run-bundle", "."], "bundle.json"),
@@ -157,7 +160,7 @@ fn a_source_that_does_not_compile_shows_the_compilers_error() {
         "unknown type name 'flaot'",
     ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");
-    // A suite records the error and ends with 1.
+    // A suite records the error and exits with 1.
     let (code, out, err) = run(superstep(folder.path()).args([
         "suite",
         "./suite",
@@ -234,7 +237,7 @@ fn errors_in_a_probe_are_shown_with_their_line() {
     assert!(err.contains("branches, cta-clocks"), "{err}");
 }
 
-/// A handler that does not compile is a build error that names the user's own line.
+/// A handler that does not compile is a build error that names the user's line.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_broken_handler_is_shown_with_its_line() {
@@ -251,7 +254,7 @@ fn a_broken_handler_is_shown_with_its_line() {
     let (code, _, err) = run(superstep(folder.path()).args(arguments));
     assert_eq!(code, 6, "{err}");
     assert!(err.contains("p.cu:2:10") && err.contains("'m'"), "{err}");
-    // The handler's parameters differ from the values of its point.
+    // The handler's parameters differ from the values that its point passes.
     fs::write(
         folder.path().join("p.cu"),
         "__device__ void f(Fields &fields, unsigned width) {\n  fields.n += width;\n}\n",
@@ -296,7 +299,7 @@ fn in_situ_refuses_options_that_need_a_trace() {
         (&["--protocol", "in-situ"], "in-situ"),
         (&["--verify-in-situ"], "--in-situ"),
         (&["--in-situ", "--match", "exact-address"], "--match"),
-        (&["--in-situ", "--bless"], "in situ as golden"),
+        (&["--in-situ", "--bless"], "in-situ run as golden"),
     ] {
         let (code, out, err) = run(superstep(folder.path()).args(suite).args(options));
         assert_eq!((code, out.as_str()), (2, ""), "{options:?}: {err}");

@@ -16,7 +16,7 @@ use superstep_testing::synthetic::{self, Pattern};
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_killed_and_continued_run_has_the_results_of_one_run() {
+fn a_killed_and_continued_run_has_the_results_of_an_uninterrupted_one() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let three = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
@@ -56,7 +56,7 @@ fn a_killed_and_continued_run_has_the_results_of_one_run() {
     let (code, _, err) = run(&mut suite(folder, &["--resume"]));
     assert_eq!(code, 0, "{err}");
     assert!(
-        err.contains("3 of 3 benchmarks have their results"),
+        err.contains("3 of 3 benchmarks already have results"),
         "{err}"
     );
     assert_eq!(runs(folder).len(), count);
@@ -68,7 +68,7 @@ fn a_killed_and_continued_run_has_the_results_of_one_run() {
     let (code, out, _) = run(superstep(folder).arg("compare").args([&whole, &pieces]));
     assert_eq!(code, 0, "{out}");
 
-    // A run cannot be continued with other options; without --resume, a new run starts.
+    // A run cannot be continued with different options; without --resume, a new run starts.
     let mut going = Going::start(folder, &[]);
     going.wait_for("benchmark-finished", 1);
     going.signal("KILL");
@@ -102,7 +102,7 @@ fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
         assert!(went_on < Duration::from_secs(2), "{format}: {went_on:?}");
     }
     let (code, _, err) = run(superstep(folder.path()).arg("info").arg(&capture));
-    assert_eq!(code, 0, "the capture stays as it was: {err}");
+    assert_eq!(code, 0, "the capture is unchanged: {err}");
 }
 
 /// Returns a number from the environment, or `default`.
@@ -113,7 +113,7 @@ fn number(name: &str, default: u64) -> u64 {
     })
 }
 
-/// Sends `signal` to a process, or with `group` to its process group. Returns false if it had ended.
+/// Sends `signal` to a process, or with `group` to its process group. Returns false if it had already ended.
 fn send(signal: &str, process: u32, group: bool) -> bool {
     let target = if group {
         format!("-{process}")
@@ -125,14 +125,14 @@ fn send(signal: &str, process: u32, group: bool) -> bool {
     kill.stderr(Stdio::null()).status().unwrap().success()
 }
 
-/// Returns the part of a run's summary that does not depend on its time and folder.
+/// Returns the part of a run's summary that does not depend on its time or folder.
 fn result(run: &Path) -> Value {
     let text = summary(run).to_string();
     let place = run.canonicalize().unwrap().display().to_string();
     lasting(serde_json::from_str(&text.replace(&place, "RUN")).unwrap())
 }
 
-/// Returns the bytes of a run's tables, except for the one with times.
+/// Returns the text of a run's tables, except for the one with times.
 fn tables(run: &Path) -> BTreeMap<String, String> {
     let folder = run.join("tables");
     files(&folder)
@@ -145,10 +145,10 @@ fn tables(run: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `SUPERSTEP_TEST_INTERRUPTIONS` sets the number of interruptions, `SUPERSTEP_TEST_SEED` the seed of points and signals.
+/// `SUPERSTEP_TEST_INTERRUPTIONS` sets the number of interruptions, `SUPERSTEP_TEST_SEED` the seed for points and signals.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_run_that_is_interrupted_at_random_points_has_the_results_of_one_run() {
+fn a_run_interrupted_at_random_points_has_the_results_of_an_uninterrupted_one() {
     let (wanted, seed) = (
         number("SUPERSTEP_TEST_INTERRUPTIONS", 12),
         number("SUPERSTEP_TEST_SEED", 1),

@@ -58,7 +58,7 @@ fn repeats_retries_and_limits_are_reported() {
     assert_eq!(
         varies["earlier_attempts"].as_array().unwrap().len(),
         0,
-        "a wrong trace is not run away from"
+        "a wrong trace is not retried"
     );
     let flaky = benchmark("flaky");
     assert_eq!(flaky["status"], "passed", "{flaky}");
@@ -93,7 +93,7 @@ fn repeats_retries_and_limits_are_reported() {
     );
 }
 
-/// Doubles the number of values given in the first line of its input.
+/// Doubles as many values as the first line of its input says.
 const READER: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -113,10 +113,11 @@ int main() {
 }
 "#;
 
-/// Like `bfs` of the thesis's suite: uses the original graph if a mirror has it, but its golden results are for the generated one.
+/// Like `bfs` in the thesis suite: uses the original graph if a mirror has it, but its golden results are for the generated
+/// one.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_mirror_s_input_is_not_compared_with_the_generated_one_s_golden_result() {
+fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_result() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let original = "100\n";
@@ -162,10 +163,10 @@ fn a_mirror_s_input_is_not_compared_with_the_generated_one_s_golden_result() {
     );
     assert!(said.contains("other inputs"), "{said}");
     let (code, ..) = golden(&[mirror[0], mirror[1], "--require-golden"]);
-    assert_eq!(code, 1, "what was not compared is no golden result");
+    assert_eq!(code, 1, "a result that was not compared fails");
     assert_eq!(
         golden(&[]).1["ok"],
         true,
-        "the generated one still is compared"
+        "the generated one is still compared"
     );
 }

@@ -37,7 +37,7 @@ int main() {
 }
 "#;
 
-/// Returns the benchmark's record of a run with these options.
+/// Runs the benchmark with these options, and returns its record.
 fn traced(folder: &Path, options: &[&str]) -> Value {
     let (code, out, err) = run(superstep(folder)
         .args(["run", "suite/toy.cu", "--backend", "cpu"])
@@ -50,7 +50,7 @@ fn traced(folder: &Path, options: &[&str]) -> Value {
     if !options.is_empty() {
         assert!(out.contains("toy: partial: "), "{out}");
         let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
-        assert!(page.contains("partial: "), "the report says it too");
+        assert!(page.contains("partial: "), "the report says so too");
         let checks = toy["verification"].as_array().unwrap();
         let last = match toy["in_situ"] == true {
             true => "in-situ-equal",
@@ -133,7 +133,7 @@ fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
     let again = traced(folder, &["--sample-ctas", "0.4", "--sample-seed", "5"]);
     assert_eq!(
         again["digest"], ctas["digest"],
-        "a seed gives the same sample"
+        "the same seed gives the same sample"
     );
 
     // Launches of a kernel are equal, so a sample of them has no error.
@@ -189,7 +189,7 @@ fn a_part_has_the_same_sums_in_situ_as_in_a_trace() {
                 selection.insert("estimates".into(), trace["selection"]["estimates"].clone());
             assert_eq!(none, Some(Value::Array(Vec::new())));
             let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
-            assert!(page.contains("none: sums of single CTAs need a trace"));
+            assert!(page.contains("none: sums of individual CTAs need a trace"));
         }
         for same in ["selection", "threads", "bytes", "communication", "kernels"] {
             assert_eq!(sums[same], trace[same], "{options:?}: {same}");

@@ -93,7 +93,7 @@ int main() {
 }
 "#;
 
-/// Threads and CTAs write the same bytes, so that only bounds of the communication are known.
+/// Threads and CTAs write the same bytes, so only bounds on the communication are known.
 const WITH_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Builds a program for tracing.
+/// A program built for tracing.
 struct Program {
     folder: tempfile::TempDir,
     path: std::path::PathBuf,
@@ -162,7 +162,7 @@ impl Program {
         Program { folder, path }
     }
 
-    /// Runs the program with this environment and three workers. Returns the folder of its capture.
+    /// Returns a command that runs the program with this environment and three workers, and the folder of its capture.
     fn command(&self, name: &str, environment: &[(&str, &str)]) -> (Command, PathBuf) {
         let folder = self.folder.path().join(name);
         let mut command = Command::new(&self.path);
@@ -187,7 +187,7 @@ impl Program {
         analysis_of(&opened(&folder))
     }
 
-    /// Returns a trace and the sums in place of it.
+    /// Returns the analyses of a trace and of an in-situ run.
     fn both(&self, name: &str, more: &[(&str, &str)]) -> (Analysis, Analysis) {
         let in_situ = [more, &[("SUPERSTEP_PROTOCOL", "in-situ")]].concat();
         let trace = self.analysis(&format!("{name}-trace"), more);
@@ -281,7 +281,7 @@ fn sums_equal_the_trace_if_every_byte_has_one_writer() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn sums_of_races_are_bounds() {
+fn sums_with_races_are_bounds() {
     let program = Program::new(WITH_RACES);
     let (trace, sums) = program.both("races", &[]);
     let bounds = sums.in_situ.unwrap();

@@ -154,7 +154,7 @@ fn bounds_of_words_with_multiple_writers_contain_the_trace() {
         (&between["least"], &between["most"]),
         (&128.into(), &512.into())
     );
-    // 1024 bytes are stored in all.
+    // 1024 bytes are stored in total.
     assert!(out.contains("12.5 %–50.0 %"), "{out}");
 }
 
@@ -247,7 +247,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_barrier_of_a_grid_is_counted_neither_in_a_trace_nor_in_situ() {
+fn a_grid_barrier_is_counted_neither_in_a_trace_nor_in_situ() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sync.cu"), GRID_SYNC).unwrap();
     for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {

@@ -6,4 +6,4 @@ define ptx_kernel void @k(ptr %g) {
   store i32 %r, ptr %g
   ret void
 }
-; expect: error: unknown place: the CPU backend cannot read the PTX near `add.u32 $0 , , 1 ;`, in asm "add.u32 $0, , 1;"; run this program with --backend cuda
+; expect: error: unknown location: the CPU backend cannot read the PTX near `add.u32 $0 , , 1 ;`, in asm "add.u32 $0, , 1;"; run this program with --backend cuda

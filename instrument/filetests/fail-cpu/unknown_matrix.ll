@@ -7,4 +7,4 @@ define ptx_kernel void @k(ptr %g, i32 %a, float %c) {
   store float %x, ptr %g
   ret void
 }
-; expect: error: unknown place: the CPU backend does not support the PTX instruction `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32`, in asm "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0,$1,$2,$3}, {$4,$4}, {$4,$4}, {$5,$5,$5,$5}, $4, 0;"; run this program with --backend cuda
+; expect: error: unknown location: the CPU backend does not support the PTX instruction `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32`, in asm "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0,$1,$2,$3}, {$4,$4}, {$4,$4}, {$5,$5,$5,$5}, $4, 0;"; run this program with --backend cuda

@@ -8,4 +8,4 @@ define ptx_kernel void @k(i64 %handle) {
   %error = call i32 @cudaGraphSetConditional(i64 %handle, i64 0)
   ret void
 }
-; expect: error: unknown place: k calls cudaGraphSetConditional: Superstep does not support conditional graph nodes; let the host decide which graphs it launches
+; expect: error: unknown location: k calls cudaGraphSetConditional: Superstep does not support conditional graph nodes; let the host decide which graphs it launches

@@ -8,4 +8,4 @@ define ptx_kernel void @k(i64 %handle) {
   %error = call i32 @__cudaCDP2EventRecord(i64 %handle, i64 0)
   ret void
 }
-; expect: error: unknown place: k calls __cudaCDP2EventRecord: Superstep does not support this function of CUDA's device runtime; call it from the host
+; expect: error: unknown location: k calls __cudaCDP2EventRecord: Superstep does not support this function of CUDA's device runtime; call it from the host

@@ -8,4 +8,4 @@ define ptx_kernel void @k(i64 %handle) {
   %error = call i32 @cudaGraphLaunch(i64 %handle, i64 0)
   ret void
 }
-; expect: error: unknown place: k calls cudaGraphLaunch: Superstep does not support graphs launched from the device; launch the graph from the host
+; expect: error: unknown location: k calls cudaGraphLaunch: Superstep does not support graphs launched from the device; launch the graph from the host

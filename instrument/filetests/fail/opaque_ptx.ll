@@ -5,4 +5,4 @@ define ptx_kernel void @k(ptr %g) {
   call void asm sideeffect "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$0], 16;", "l"(ptr %g)
   ret void
 }
-; expect: error: unknown place: `asm "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$0], 16;"` in k accesses memory in a way that Superstep cannot trace yet; rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm
+; expect: error: unknown location: `asm "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$0], 16;"` in k accesses memory in a way that Superstep cannot trace yet; rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm

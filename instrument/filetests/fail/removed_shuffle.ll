@@ -8,4 +8,4 @@ define ptx_kernel void @k(ptr %data) {
   store i32 %next, ptr %data
   ret void
 }
-; expect: error: unknown place: k uses llvm.nvvm.shfl.down.i32, which GPUs no longer support since sm_70, and is compiled for sm_80; call the function whose name ends in _sync instead, or compile for an older architecture
+; expect: error: unknown location: k uses llvm.nvvm.shfl.down.i32, which GPUs from sm_70 on do not support, and is compiled for sm_80; call the function whose name ends in _sync instead, or compile for an older architecture

@@ -12,4 +12,4 @@ define ptx_kernel void @k(ptr %g) {
   call void %f(ptr %g)
   ret void
 }
-; expect: error: unknown place: the address of this store in put comes from parameter 0 of function put, whose space is not known; leave out --strict to test it when the program runs
+; expect: error: unknown location: the address of this store in put comes from parameter 0 of function put, whose space is not known; leave out --strict to test it when the program runs

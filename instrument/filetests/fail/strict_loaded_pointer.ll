@@ -9,4 +9,4 @@ define ptx_kernel void @k(ptr %table) {
   %v = atomicrmw add ptr %p, i32 7 seq_cst
   ret void
 }
-; expect: error: unknown place: the address of this atomic_add in k comes from a pointer read from memory, whose space is not known; leave out --strict to test it when the program runs
+; expect: error: unknown location: the address of this atomic_add in k comes from a pointer read from memory, whose space is not known; leave out --strict to test it when the program runs

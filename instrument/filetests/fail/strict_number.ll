@@ -7,4 +7,4 @@ define ptx_kernel void @k(i64 %n) {
   store double 0.0, ptr %p
   ret void
 }
-; expect: error: unknown place: the address of this store in k comes from an address made from a number, whose space is not known; leave out --strict to test it when the program runs
+; expect: error: unknown location: the address of this store in k comes from an address converted from a number, whose space is not known; leave out --strict to test it when the program runs

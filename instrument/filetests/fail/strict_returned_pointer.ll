@@ -15,4 +15,4 @@ define ptx_kernel void @k(ptr %a, i1 %c) {
   %v = cmpxchg ptr %r, i32 1, i32 2 seq_cst seq_cst
   ret void
 }
-; expect: error: unknown place: the address of this atomic_cas in k may be in global memory, through parameter 0 of kernel k, or elsewhere, through shared variable s; leave out --strict to test it when the program runs
+; expect: error: unknown location: the address of this atomic_cas in k may be in global memory, through parameter 0 of kernel k, or elsewhere, through shared variable s; leave out --strict to test it when the program runs

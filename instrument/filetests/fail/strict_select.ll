@@ -8,4 +8,4 @@ define ptx_kernel void @k(ptr %a, i1 %c) {
   %v = load i64, ptr %q
   ret void
 }
-; expect: error: unknown place: the address of this load in k may be in global memory, through parameter 0 of kernel k, or elsewhere, through shared variable s; leave out --strict to test it when the program runs
+; expect: error: unknown location: the address of this load in k may be in global memory, through parameter 0 of kernel k, or elsewhere, through shared variable s; leave out --strict to test it when the program runs

@@ -6,4 +6,4 @@ define ptx_kernel void @k(ptr %map, i32 %x) {
   call void asm sideeffect "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [$0, {$1}], [$2];", "l,r,r"(ptr %map, i32 %x, i32 0)
   ret void
 }
-; expect: error: unknown place: `asm "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [$0, {$1}], [$2];"` in k accesses memory in a way that Superstep cannot trace yet; rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm
+; expect: error: unknown location: `asm "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [$0, {$1}], [$2];"` in k accesses memory in a way that Superstep cannot trace yet; rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm

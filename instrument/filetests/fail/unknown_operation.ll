@@ -7,4 +7,4 @@ define ptx_kernel void @k(ptr %map, i32 %x) {
   call void @llvm.nvvm.cp.async.bulk.tensor.s2g.tile.1d(ptr addrspace(3) @tile, ptr %map, i32 %x, i64 0, i1 false)
   ret void
 }
-; expect: error: unknown place: `llvm.nvvm.cp.async.bulk.tensor.s2g.tile.1d` in k accesses memory in a way that Superstep cannot trace yet; the addresses of a tensor copy are in its tensor map, not in the program; load the tensor with plain accesses
+; expect: error: unknown location: `llvm.nvvm.cp.async.bulk.tensor.s2g.tile.1d` in k accesses memory in a way that Superstep cannot trace yet; the addresses of a tensor copy are in its tensor map, not in the program; load the tensor with plain accesses

@@ -1,8 +1,8 @@
-//! Checks of alignment: a GPU reports `cudaErrorMisalignedAddress`, whereas x86 accepts most misaligned accesses.
+//! Alignment checks: a GPU reports `cudaErrorMisalignedAddress`, whereas x86 accepts most misaligned accesses.
 //!
-//! [`mark`] inserts a call of [`ALIGNED`] before each access whose alignment is not known; the lowering of inline PTX does likewise. The call
-//! usually checks the start of an array, which is the same for all threads, so LLVM hoists it out of the loops over the threads. [`resolve`]
-//! replaces the calls by code that stops the thread.
+//! [`mark`] inserts a call to [`ALIGNED`] before each access whose alignment is not known, as does the lowering of inline
+//! PTX. The call usually checks the start of an array, which is the same for all threads, so LLVM hoists it out of the loops
+//! over the threads. [`resolve`] replaces the calls with code that stops the thread if the check fails.
 
 use crate::ir::{
     Builder, Call, Instruction, IntPredicate::EQ, Location, Module, Opcode::*, Type, Value,
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// `void (ptr address, i64 mask, ptr file, i32 line)`, which requires that `address & mask` is 0.
 pub const ALIGNED: &str = "superstep.aligned";
-/// Function of the runtime that ends the launch, with the same parameters.
+/// Runtime function that ends the launch, with the same parameters.
 const MISALIGNED: &str = "__superstep_misaligned";
 const WIDEST: u64 = 16;
 /// Maximum number of steps from an address back to its base.
@@ -42,7 +42,7 @@ pub fn mark(module: &Module) {
     }
 }
 
-/// Adds a check that the address is a multiple of `bytes`, a power of two; an error names the source position `place`.
+/// Adds a check that the address is a multiple of `bytes`, a power of two; the error names the source position `place`.
 pub fn add<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -111,8 +111,8 @@ fn of_intrinsic<'m>(
     }
 }
 
-/// Returns the part of an address that has to be checked, such as the start of an array; `None` if the address is known to be a multiple of
-/// `bytes`. Raises the alignment of this module's variables where needed.
+/// Returns the part of an address that must be checked, such as the start of an array; `None` if the address is known to be
+/// a multiple of `bytes`. Raises the alignment of this module's variables where needed.
 fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<Value<'m>> {
     let base = base_of(module, pointer, bytes, DEPTH);
     let is_memory = base.opcode() == Some(Alloca) || base.as_variable().is_some();
@@ -146,7 +146,7 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
                 _ => pointer,
             }
         }
-        // A loop that advances the address by multiples.
+        // A loop may advance the address by multiples of `bytes`.
         Some(Phi) => {
             let incoming = (pointer.as_instruction()).map_or_else(Vec::new, |phi| phi.incoming());
             let mut bases = (incoming.into_iter())

@@ -1,5 +1,5 @@
-//! Integer arithmetic that PTX and NVIDIA GPUs define, but LLVM IR and x86 do not: shifts by the width or more, divisions by zero or with
-//! overflow, and conversions of numbers out of range.
+//! Integer arithmetic that PTX and NVIDIA GPUs define, but LLVM IR and x86 do not: shifts by the width or more, divisions by
+//! zero or with overflow, and conversions of out-of-range numbers.
 
 use crate::ir::{
     Builder, FloatPredicate::UNO, Instruction, IntPredicate::*, Module, Opcode::*, Type, Value,
@@ -18,7 +18,8 @@ pub fn define(module: &Module) {
     }
 }
 
-/// Gives a shift PTX's semantics: beyond the width, `shl` and unsigned `shr` give 0, and signed `shr` the sign.
+/// Gives a shift PTX's semantics: beyond the width, `shl` and unsigned `shr` return 0, and signed `shr` returns copies of
+/// the sign bit.
 fn clamp_shift(shift: Instruction) {
     let (operation, ty, amount) = (shift.get_opcode(), shift.ty(), shift.operand(1));
     let width = u64::from(ty.scalar_bits());
@@ -38,7 +39,7 @@ fn clamp_shift(shift: Instruction) {
     }
 }
 
-/// Whether a shift's amount is evidently less than `width`: a constant, or masked by one.
+/// Whether a shift amount is known to be less than `width`: a constant, or masked with one.
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {
@@ -47,7 +48,7 @@ fn stays_below(amount: Value, width: u64) -> bool {
     }
 }
 
-/// Makes division by zero set all bits, and division of the least number by -1 give that number and remainder 0.
+/// Makes division by zero return all ones, and division of the smallest number by -1 return that number with remainder 0.
 fn guard_division(division: Instruction) {
     let (ty, divisor) = (division.ty(), division.operand(1));
     let bits = ty.scalar_bits();
@@ -74,8 +75,8 @@ fn guard_division(division: Instruction) {
     division.erase();
 }
 
-/// Saturates a conversion from a floating-point number to an integer. NaN becomes 0, or the integer's highest bit if the source has double
-/// precision or the integer 64 bits (PTX ISA, `cvt`).
+/// Saturates a conversion from a floating-point number to an integer. NaN becomes 0, or only the highest bit set if the
+/// source has double precision or the integer has 64 bits (PTX ISA, `cvt`).
 fn saturate_cast(module: &Module, cast: Instruction, intrinsic: &str) {
     let (to, number) = (cast.ty(), cast.operand(0));
     let bits = to.scalar_bits();

@@ -1,5 +1,5 @@
-//! Flushes single-precision denormals, as with nvcc's `-ftz=true`. x86's mode would flush doubles too, so operands and results of each
-//! operation are flushed, as the GPU's instructions do.
+//! Flushes single-precision denormals, as with nvcc's `-ftz=true`. x86's flush mode would affect doubles too, so each
+//! operation's operands and results are flushed explicitly, as GPU instructions do.
 
 use crate::ir::{
     Builder, Instruction,
@@ -11,20 +11,20 @@ use crate::ir::{
 };
 use std::collections::HashSet;
 
-/// Bits of a number in single precision.
+/// Bits of a single-precision number.
 const SIGN: u64 = 1 << 31;
 const EXPONENT: u64 = 0xff << 23;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flushes {
     Nothing,
-    /// The result is then not a denormal, except that of an extension from another format.
+    /// The result is then not a denormal, except after an extension from another format.
     Operands,
     Result,
     Both,
 }
 
-/// Flushes in functions with Clang's attribute, which has no effect on x86.
+/// Flushes denormals in functions with Clang's attribute, which has no effect on x86.
 pub fn flush(module: &Module) {
     for function in module.defined_functions() {
         if function.flushes_denormals() {

@@ -1,4 +1,5 @@
-//! Lowers NVPTX intrinsics to the CPU: special registers become fields of the thread block, others calls of the support library.
+//! Lowers NVPTX intrinsics for the CPU: special registers become fields of the thread state; others become calls to the
+//! support library.
 
 use super::{COORDINATES, matrices, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value, traits::*};
@@ -7,10 +8,10 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use superstep_abi::cpu::SuperstepThread;
 
-/// Prefix of the support library's `a_b`, which implements `llvm.nvvm.a.b`.
+/// Prefix of support-library functions: `a_b` implements `llvm.nvvm.a.b`.
 pub const PREFIX: &str = "__superstep_nvvm_";
 
-/// Prefix of the support library's functions that implement PTX instructions of inline assembly.
+/// Prefix of support-library functions that implement PTX instructions in inline assembly.
 pub const PTX_PREFIX: &str = "__superstep_ptx_";
 
 pub fn lower(module: &Module) -> Result<()> {
@@ -65,7 +66,7 @@ impl Register {
         })
     }
 
-    /// Loads the value from the thread block, at the function's entry.
+    /// Loads the value from the thread state, at the function's entry.
     fn load<'m>(self, module: &'m Module, function: Function<'m>) -> Value<'m> {
         let i32t = Type::int(32);
         let offset_bytes = match self {
@@ -77,7 +78,7 @@ impl Register {
     }
 }
 
-/// Calls `name` instead. A struct is returned through a pointer, as C functions do.
+/// Replaces the call with one to `name`. A struct is returned through a pointer, as in C.
 pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     let builder = Builder::before(call);
     // An intrinsic's trailing metadata (such as the rounding mode) is not a value.
@@ -97,7 +98,7 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     call.erase();
 }
 
-/// Makes calls of the support library pass small integers as its functions expect.
+/// Makes calls to the support library pass small integers the way its functions expect.
 pub fn match_parameter_passing(module: &Module) {
     for function in module.defined_functions() {
         let name = function.name();

@@ -1,4 +1,4 @@
-//! Properties of a kernel for the CPU runtime, and the thunk that calls it.
+//! Kernel properties that the CPU runtime needs, and the thunk that calls a kernel.
 
 use super::polls::YIELD;
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value, space, traits::*};
@@ -10,12 +10,13 @@ use std::collections::HashSet;
 pub struct CpuKernel {
     pub name: String,
     pub parameters: Vec<Parameter>,
-    /// Whether its CTAs wait at the grid's barrier (`cooperative_groups`' `grid.sync()`).
+    /// Whether its CTAs wait at a grid barrier (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     pub in_clusters: bool,
     /// Whether its threads wait for each other, so that each needs its own stack.
     pub needs_fibers: bool,
-    /// Whether loops over the threads can replace fibers: threads only wait for the whole CTA, in the kernel itself, and end at its end.
+    /// Whether loops over the threads can replace fibers: threads wait only for the whole CTA, in the kernel itself, and
+    /// exit only by returning from it.
     pub can_loop: bool,
     pub static_shared_bytes: u64,
     pub most_threads: Option<u64>,
@@ -23,7 +24,7 @@ pub struct CpuKernel {
 
 pub struct Parameter {
     pub bytes: u64,
-    /// Offset in the argument buffer of a launch from the device.
+    /// Offset in the argument buffer for a launch from the device.
     pub offset_bytes: u64,
 }
 
@@ -136,7 +137,7 @@ fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
     found
 }
 
-/// Adds `void thunk(void **args)`, which calls a kernel with arguments as `cudaLaunchKernel` takes them.
+/// Adds `void thunk(void **args)`, which calls a kernel with arguments in the form that `cudaLaunchKernel` takes.
 pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> {
     let kernel = described.function(module);
     let name = format!("superstep.thunk.{}", described.name);

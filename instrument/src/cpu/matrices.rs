@@ -12,7 +12,7 @@ pub struct Registers<'m> {
 }
 
 impl<'m> Registers<'m> {
-    /// Allocates the registers for the operation that is `call` or in its inline assembly.
+    /// Allocates the registers for the operation in `call`, an intrinsic or inline assembly.
     pub fn of(module: &'m Module, call: Call<'m>) -> Self {
         let ty = Type::int(32).array(REGISTERS as u64);
         let memory = Builder::at_entry(call.parent_function()).alloca(ty).value();
@@ -74,15 +74,15 @@ impl<'m> Registers<'m> {
     }
 }
 
-/// Returns the alignment below which an H200 reports `cudaErrorMisalignedAddress`. PTX requires more, and strides of multiples of 16 bytes,
-/// but the hardware does not check that.
+/// Returns the alignment below which an H200 reports `cudaErrorMisalignedAddress`. PTX requires more, and strides that are
+/// multiples of 16 bytes, but the hardware checks neither.
 fn alignment_bytes(tile: Tile) -> u64 {
     let is_square = tile.shape.m == tile.shape.n;
     match (tile.element, tile.part, tile.by_columns) {
         (Element::F64, Part::C, false) => 16,
         (Element::F64, ..) => 8,
         (Element::F32 | Element::S32, Part::C, false) if is_square => 8,
-        // A lane loads single bytes from lines that are not along k.
+        // A lane loads single bytes from lines that do not run along k.
         (Element::S8 | Element::U8, Part::A, true)
         | (Element::S8 | Element::U8, Part::B, false) => 1,
         _ => 4,

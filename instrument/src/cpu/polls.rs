@@ -4,14 +4,15 @@ use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, spac
 use crate::ptx::{Effect, Template};
 use crate::reach::reach;
 
-/// Function of the runtime that lets the other threads of the CTA run.
+/// Runtime function that lets the other threads of the CTA run.
 pub const YIELD: &str = "__superstep_yield";
 
-/// Attribute of inline PTX that a loop polls.
+/// Attribute of inline PTX with which a loop polls.
 pub const POLLS: &str = "superstep-polls";
 
-/// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that decides whether a loop
-/// continues: the loop may wait for one of them. Excludes shared memory, where `volatile` is mostly used in reductions within a warp.
+/// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that
+/// decides whether a loop continues: the loop may be waiting for one of them. Excludes shared memory, where `volatile` is
+/// mostly used in warp-level reductions.
 pub fn yield_before(module: &Module) {
     for instruction in module.instructions() {
         let polls = match instruction.as_call() {
@@ -54,7 +55,7 @@ fn leads_to(from: Block, to: Block) -> bool {
     reach(from.successors(), |b| b.successors()).contains(&to)
 }
 
-/// Whether the result of a call decides if the loop around it ends.
+/// Whether the result of a call decides whether the enclosing loop ends.
 fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);

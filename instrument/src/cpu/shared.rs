@@ -121,7 +121,7 @@ fn materialise<'m>(
             }
             Some(opcode @ (Add | Sub | Xor)) => entry.binary(opcode, operands[0], operands[1]),
             _ => bail!(
-                "the CPU backend cannot place the shared address in the constant {}",
+                "the CPU backend does not support the constant {}, which contains the address of a shared variable",
                 value.print()
             ),
         }

@@ -1,4 +1,4 @@
-//! Classes of instructions, as probes name them.
+//! Instruction classes, as probes name them.
 
 use crate::ir::{
     Call, Instruction,
@@ -9,8 +9,8 @@ use crate::ir::{
 use crate::reach::reach;
 use superstep_trace::probe::At;
 
-/// Returns the class of an instruction; `None` if it becomes no machine instruction (phis, pointer casts) or if probes have a separate place
-/// for it (branches, barriers, calls of functions, accesses to global memory).
+/// Returns the class of an instruction; `None` if it does not become a machine instruction (phis, pointer casts) or if
+/// probes have a separate place for it (branches, barriers, function calls, accesses to global memory).
 pub fn class_of(instruction: Instruction) -> Option<At> {
     match instruction.get_opcode() {
         Add | Sub | Mul | UDiv | SDiv | URem | SRem | Shl | LShr | AShr | And | Or | Xor | ICmp => {
@@ -33,7 +33,7 @@ fn moves(address: Value) -> bool {
     (1..address.operand_count()).any(|index| !address.operand(index).is_known())
 }
 
-/// Classifies memory other than global memory by its address space; local memory also by its variable.
+/// Classifies memory other than global memory by its address space, and local memory also by its variable.
 fn of_memory(pointer: Value) -> Option<At> {
     match pointer.ty().address_space() {
         space::SHARED => Some(At::Shared),

@@ -1,4 +1,4 @@
-//! Inserts a probe's calls, and the fields of its sites.
+//! Inserts a probe's handler calls, and the fields of its sites.
 
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, FieldsIn, OncePer};
 
-/// Function of the CPU runtime that returns the context of the current launch.
+/// CPU runtime function that returns the context of the current launch.
 const CPU_CONTEXT: &str = "__superstep_probe_context";
 
 struct Handlers<'m> {
@@ -87,12 +87,12 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn insert(&self, context: Option<&Context<'m>>) {
         let module = self.module;
         let (pointer, i32t) = (Type::pointer(0), Type::int(32));
-        // Collected before code is inserted.
+        // Collects the returns before inserting code.
         let returns: Vec<Instruction> = (self.function.get_basic_blocks().into_iter())
             .filter_map(|block| block.get_terminator())
             .filter(|end| end.get_opcode() == Return)
             .collect();
-        // Readers of values that are replaced, collected before code is inserted, which reads the old value.
+        // Collects the readers of replaced values before inserting code, which reads the old values.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
                 Subject::Value(value) => value.using_instructions(),
@@ -149,7 +149,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         if log.payloads_left == 0 {
             let (i64t, i32t) = (Type::int(64), Type::int(32));
             let count = 1 + u64::from(place.site.followers);
-            // Entries are pairs of words.
+            // Entries have an even number of words.
             let words = (1 + count).next_multiple_of(2);
             let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
             let arguments = [head, i32t.constant(words)];

@@ -1,6 +1,6 @@
-//! User-defined probes: calls of their handlers at the places that they name. The handler's bitcode has functions of fixed names and
-//! types, which the build generates around the user's code. Fields are in the stack frame of the function with the site, and thus mostly in
-//! registers; they are written to memory at each return.
+//! User-defined probes: inserts calls to their handlers at the places that they name. The handler's bitcode has functions
+//! with fixed names and types, which the build generates around the user's code. Fields are in the stack frame of the
+//! function that contains the site, so they are mostly in registers; they are written to memory at each return.
 
 mod classes;
 mod insert;
@@ -19,7 +19,7 @@ use std::path::Path;
 use superstep_trace::probe::{At, KernelSlots};
 use superstep_trace::{DefinedProbe, ProbeSpec};
 
-/// Maximum number of handler calls that are inlined in a function; ptxas takes too long for more.
+/// Maximum number of handler calls that are inlined into a function; with more, ptxas takes too long.
 const INLINED_CALLS: usize = 256;
 /// Function that the CPU runtime calls for the lanes of a warp that reached a place together.
 pub const GROUP: &str = "superstep_group";
@@ -32,7 +32,7 @@ pub fn insert(
     cuda: bool,
 ) -> Result<DefinedProbe> {
     if (spec.points.iter()).any(|point| point.at.contains(&At::Branch)) {
-        // Code generation turns a switch into conditional branches, where the probe is called.
+        // Code generation turns a switch into conditional branches, at which the probe is called.
         let passes = "function(lower-switch)";
         module.run_passes("dropping unreachable functions", passes, machine)?;
     }
@@ -66,13 +66,13 @@ pub fn insert(
 pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
     let is_handler = |name: &str| name.starts_with("superstep_");
     link_handler(module, handler, INLINED_CALLS, is_handler).context(
-        "the probe's handler and the program define the same names; rename those of the handler",
+        "the probe's handler and the program define the same names; rename those in the handler",
     )?;
     let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
     module.run_passes("linking the probe's handler", passes, machine)
 }
 
-/// Returns for each kernel the range of slots that it and its callees can reach.
+/// Returns, for each kernel, the range of slots that it and its callees can reach.
 fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, KernelSlots> {
     let functions: Vec<Function> = places.iter().map(|place| place.function()).collect();
     let slots_of = |kernel| {

@@ -6,8 +6,8 @@ use crate::ir::{Function, Linkage, Module, duplicate, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
-/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and records that in `kernels`.
-/// A kernel with indirect calls is not copied, because their callees have the probe.
+/// Copies each kernel that reaches one of the probe's places, with the device functions between it and the places, and
+/// records that in `kernels`. A kernel with indirect calls is not copied, because their callees have the probe.
 pub fn keep<'m>(
     module: &'m Module,
     kernels: &mut BTreeMap<String, KernelSlots>,

@@ -1,4 +1,4 @@
-//! Finds the places of a probe.
+//! Finds a probe's places.
 
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
@@ -24,7 +24,8 @@ pub enum Subject<'m> {
     Place,
     Condition(Value<'m>),
     Value(Instruction<'m>),
-    /// Memory access: the instruction, the index among its operations, and whether the address is tested at run time.
+    /// Memory access: the instruction, the access's index among its operations, and whether the address is tested at run
+    /// time.
     Access {
         instruction: Instruction<'m>,
         index: usize,
@@ -264,7 +265,7 @@ pub fn value_bits(value: Value) -> u32 {
     if bits <= 64 { bits } else { 0 }
 }
 
-/// Returns the name of the function that an instruction calls, or LLVM's name of its operation, such as `icmp`.
+/// Returns the name of the function that an instruction calls, or LLVM's name for its operation, such as `icmp`.
 fn operation_name(instruction: Instruction) -> String {
     if let Some(callee) = instruction
         .as_call()

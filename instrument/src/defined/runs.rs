@@ -1,6 +1,7 @@
-//! Groups log entries (CPU backend). If a handler runs once per warp, each lane writes a log (`probes/include/superstep/probe.h`).
-//! Consecutive places between which no other lane can run form a *run*: one entry with the site of the first place, and a payload for each.
-//! Lanes that reach the first place together reach all of them together, so the runtime compares and groups lanes only once per run.
+//! Groups log entries (CPU backend). If a handler runs once per warp, each lane writes a log
+//! (`probes/include/superstep/probe.h`). Consecutive places between which no other lane can run form a *run*: one entry with
+//! the site of the first place, and a payload for each place. Lanes that reach the first place together reach all of them
+//! together, so the runtime compares and groups lanes only once per run.
 
 use super::places::{Place, Subject};
 use crate::ir::{Block, Instruction, traits::*};
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
 
-/// Maximum number of places in a run: the entry, with its head, must fit into the initial log of a thread.
+/// Maximum number of places in a run: the entry, with its head, must fit into a thread's initial log.
 const MOST_PLACES: usize = 62;
 /// `u64 *(u64 head, u32 words)`, which reserves an entry and returns the address of its payloads.
 pub const RESERVE: &str = "__superstep_probe_reserve";

@@ -1,4 +1,4 @@
-//! Builds instructions on values of any kind, by inkwell's builder, which is repositioned before each instruction.
+//! Builds instructions on values of any kind with inkwell's builder, which is repositioned before each instruction.
 
 use super::traits::*;
 use super::{
@@ -20,9 +20,9 @@ enum Place<'m> {
     AtEndFor(Block<'m>, Instruction<'m>),
 }
 
-/// Unwraps a result of inkwell, which only fails for builders without a position and operands of wrong types.
+/// Unwraps a result from inkwell, which fails only for builders without a position or operands of the wrong type.
 fn built<T>(result: Result<T, BuilderError>) -> T {
-    result.unwrap_or_else(|error| panic!("an instruction cannot be built: {error}"))
+    result.unwrap_or_else(|error| panic!("failed to build an instruction: {error}"))
 }
 
 impl<'m> Builder<'m> {
@@ -45,7 +45,7 @@ impl<'m> Builder<'m> {
     }
 
     pub fn at_entry(function: Function<'m>) -> Self {
-        // An entry block has no phis, so its first instruction is a legal place.
+        // An entry block has no phis, so its first instruction is a legal position.
         let entry = function.get_first_basic_block();
         let first = entry.and_then(|block| block.get_first_instruction());
         Self::before(first.expect("the function has a body"))
@@ -89,7 +89,7 @@ impl<'m> Builder<'m> {
         )
     }
 
-    /// Calls the function `name`, which is declared by the types of the arguments.
+    /// Calls the function `name`, which is declared with the arguments' types if necessary.
     pub fn call_named(
         &self,
         module: &'m Module,

@@ -1,4 +1,4 @@
-//! Copies functions, for which LLVM's C interface has no function.
+//! Copies functions, which LLVM's C API cannot do.
 
 use super::traits::*;
 use super::{Block, Builder, Function, Instruction, Module, Opcode, Value, ext};
@@ -40,7 +40,7 @@ pub fn append_copies<'m>(
     for block in blocks {
         let builder = Builder::at_end(copies[block]);
         for original in block.get_instructions().filter(|it| !left_out(*it)) {
-            // The incoming blocks of a phi cannot be changed, so a new one is filled by `connect`.
+            // The incoming blocks of a phi cannot be changed, so `connect` fills in a new one.
             let copy = if original.get_opcode() == Opcode::Phi {
                 builder.phi(original.ty())
             } else {

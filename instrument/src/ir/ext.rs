@@ -1,4 +1,4 @@
-//! Functions of LLVM that inkwell lacks. No other file of this crate calls LLVM directly.
+//! LLVM functions that inkwell lacks. No other file in this crate calls LLVM directly.
 //!
 //! All functions take and return inkwell's handles. The rules that keep these valid are at the top of [`super`]; `SAFETY` comments
 //! refer to them by name.
@@ -64,7 +64,7 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
         unsafe { AnyTypeEnum::new(LLVMGetGEPSourceElementType(self.as_value_ref())) }
     }
 
-    /// Returns the alignment of a variable, a stack variable or an access.
+    /// Returns the alignment of a global variable, a stack variable or an access.
     fn alignment_bytes(&self) -> u32 {
         use Opcode::*;
         let accesses = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
@@ -79,7 +79,7 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
             return None;
         }
         let (raw, mut length) = (self.as_value_ref(), 0);
-        // SAFETY: the kind was just checked; the strings end with NUL, and are copied immediately.
+        // SAFETY: the kind was just checked; the strings are NUL-terminated and copied immediately.
         unsafe {
             let template = CStr::from_ptr(LLVMGetInlineAsmAsmString(raw, &mut length));
             let constraints = CStr::from_ptr(LLVMGetInlineAsmConstraintString(raw, &mut length));
@@ -98,11 +98,11 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
 
 impl<'m, T: AnyValue<'m>> RawExt<'m> for T {}
 
-/// Returns operand `index`; `None` if it is a block, metadata, or missing (a function without personality).
+/// Returns operand `index`; `None` if it is a block, metadata, or missing (such as a function's personality).
 pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     let count = value.operand_count();
     assert!(index < count, "operand {index} of {count}");
-    // SAFETY: the index is less than the number of operands (asserted). Operands are of the same module.
+    // SAFETY: the index is less than the number of operands (asserted). Operands belong to the same module.
     unsafe {
         let operand = LLVMGetOperand(value.as_value_ref(), index);
         let is_value = !operand.is_null()
@@ -118,7 +118,7 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     }
 }
 
-/// Returns the type of a value in `function` for which inkwell has no handles, and on which it would panic.
+/// Returns the type of a value in `function` that inkwell does not support, and on which it would panic.
 pub fn unsupported_type(function: Function) -> Option<&'static str> {
     let raw = function.as_value_ref();
     let instructions = function.get_basic_block_iter();
@@ -150,7 +150,7 @@ pub fn parameter_of<'m>(value: &impl AnyValue<'m>) -> Option<Function<'m>> {
     unsafe { FunctionValue::new(LLVMGetParamParent(value.as_value_ref())) }
 }
 
-/// Replaces all uses of an instruction or parameter by a value of the same type.
+/// Replaces all uses of an instruction or parameter with a value of the same type.
 pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
     let (old, new) = (old.as_any_value_enum(), new.as_any_value_enum());
     assert!(old != new && old.get_type() == new.get_type());
@@ -161,8 +161,8 @@ pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
         ]
         .contains(&old.kind())
     );
-    // SAFETY: two different values of *one module* with the same type (asserted). Only instructions and metadata use an instruction or a
-    // parameter (asserted), so this frees nothing that is *alive*.
+    // SAFETY: two different values in *one module* with the same type (asserted). Only instructions and metadata use an
+    // instruction or a parameter (asserted), so this frees nothing that is *alive*.
     unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
 }
 
@@ -184,13 +184,13 @@ pub fn set_successor<'m>(terminator: Instruction<'m>, index: u32, block: Block<'
     unsafe { LLVMSetSuccessor(terminator.as_value_ref(), index, block.as_mut_ptr()) }
 }
 
-/// Extends the lifetime of a type to that of the context, to which it belongs.
+/// Extends the lifetime of a type to that of its context.
 pub fn in_context<'m>(ty: &impl AnyType<'m>) -> Type {
     // SAFETY: a type of the thread's context, which is never freed.
     unsafe { AnyTypeEnum::new(ty.as_type_ref()) }
 }
 
-/// Returns an array type; inkwell only supports lengths of 32 bits.
+/// Returns an array type; inkwell only supports 32-bit lengths.
 pub fn array(element: BasicTypeEnum, count: u64) -> Type {
     // SAFETY: every basic type is a valid element type.
     unsafe { AnyTypeEnum::new(LLVMArrayType2(element.as_type_ref(), count)) }
@@ -230,8 +230,8 @@ pub fn offset<'m>(
     bytes: inkwell::values::IntValue<'m>,
 ) -> PointerValue<'m> {
     let byte = super::context().i8_type();
-    // SAFETY: one index into bytes. An address outside the object, of which inkwell warns, is undefined behaviour of the compiled program,
-    // not here.
+    // SAFETY: one index into bytes. An address outside the object, which inkwell warns about, is undefined behaviour in the
+    // compiled program, not here.
     let built = unsafe { builder.build_in_bounds_gep(byte, pointer, &[bytes], "") };
     built.expect("a builder with a place")
 }
@@ -264,13 +264,13 @@ pub fn clear_comdat(global: Variable) {
     unsafe { LLVMSetComdat(global.as_value_ref(), std::ptr::null_mut()) }
 }
 
-/// Returns the files, lines and columns of an instruction and the calls into which it was inlined, innermost first.
+/// Returns the files, lines and columns of an instruction and the calls through which it was inlined, innermost first.
 pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     let mut place = location.as_mut_ptr();
     let mut found = Vec::new();
     while !place.is_null() {
-        // SAFETY: a debug location has a scope, and an inlining location or null; a scope has a file or null; the name of a file ends with
-        // NUL, and is copied immediately.
+        // SAFETY: a debug location has a scope, and an inlining location or null; a scope has a file or null; the name of a
+        // file is NUL-terminated and copied immediately.
         unsafe {
             let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
             let mut name = c"";
@@ -286,13 +286,14 @@ pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     found
 }
 
-/// Makes LLVM drop names of values in functions, as Clang does.
+/// Makes LLVM discard the names of values in functions, as Clang does.
 pub fn discard_names() {
     // SAFETY: the context is never freed.
     unsafe { LLVMContextSetDiscardValueNames(super::context().raw(), 1) }
 }
 
-/// Sets for all modules of this process whether libdevice rounds single-precision square roots correctly (`__CUDA_PREC_SQRT`).
+/// Sets, for all modules in this process, whether libdevice rounds single-precision square roots correctly
+/// (`__CUDA_PREC_SQRT`).
 pub fn round_roots(exactly: bool) {
     let value = if exactly {
         c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1"
@@ -300,7 +301,7 @@ pub fn round_roots(exactly: bool) {
         c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0"
     };
     let arguments = [c"superstep-instrument".as_ptr(), value.as_ptr()];
-    // SAFETY: both strings end with NUL, and LLVM copies them. LLVM 22 has the option, so the call returns.
+    // SAFETY: both strings are NUL-terminated, and LLVM copies them. LLVM 22 has the option, so the call returns.
     unsafe { LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null()) }
 }
 
@@ -319,7 +320,8 @@ pub fn copy_flag(module: &inkwell::module::Module, model: &inkwell::module::Modu
             && key.into_metadata_value().get_string_value() == Some(name.as_bytes());
         if let Some(value) = model.get_flag(name).filter(|_| is_wanted) {
             let (flag, value) = (flag.as_value_ref(), value.as_value_ref());
-            // SAFETY: a node with three operands, the last of which is the flag's value, and another such value of the same context.
+            // SAFETY: a node with three operands, the last of which is the flag's value, and another such value in the same
+            // context.
             unsafe { LLVMReplaceMDNodeOperandWith(flag, 2, LLVMValueAsMetadata(value)) }
         }
     }
@@ -334,10 +336,11 @@ thread_local! {
     static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Stores errors in `context` for [`link`], and prints warnings to standard error, as LLVM does. By default, errors end the process.
+/// Stores errors in `context` for [`link`], and prints warnings to standard error, as LLVM does. By default, LLVM ends the
+/// process on an error.
 pub fn keep_errors(context: &Context) {
     extern "C" fn handle(diagnostic: LLVMDiagnosticInfoRef, _: *mut c_void) {
-        // SAFETY: the diagnostic is valid; its description ends with NUL, is owned by the caller, and is freed once.
+        // SAFETY: the diagnostic is valid; its description is NUL-terminated, owned by the caller, and freed once.
         let (severity, text) = unsafe {
             let lent = LLVMGetDiagInfoDescription(diagnostic);
             let text = CStr::from_ptr(lent).to_string_lossy().into_owned();
@@ -361,19 +364,19 @@ pub fn link(
     unit: String,
 ) -> Result<()> {
     let other = ManuallyDrop::new(other);
-    // SAFETY: two modules of one context. No handle of either exists: `module` is borrowed by `&mut`, and `other` is moved. The linker
-    // frees `other`.
+    // SAFETY: two modules in one context. No handle into either exists: `module` is borrowed by `&mut`, and `other` is
+    // moved. The linker frees `other`.
     let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) != 0 };
     let mut reason = LAST_ERROR.take();
     if !failed {
         return Ok(());
     }
     if reason.is_empty() {
-        reason = "LLVM gives no reason".to_owned();
+        reason = "LLVM gave no reason".to_owned();
     }
     bail!(
         "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
-         -fgpu-rdc if no unit uses device code of another"
+         -fgpu-rdc if no unit uses device code from another"
     )
 }
 
@@ -381,9 +384,9 @@ impl Module {
     /// Deletes the unused function or variable that `find` returns.
     pub(super) fn delete(&mut self, find: impl FnOnce(&Module) -> Option<Value<'_>>) {
         let Some(global) = find(self) else { return };
-        assert!(global.users().is_empty(), "it is used");
-        // SAFETY: an unused global of this module (asserted). No other handle of it or its contents exists, because the module is borrowed
-        // by `&mut`.
+        assert!(global.users().is_empty(), "the global is still used");
+        // SAFETY: an unused global of this module (asserted). No other handle to it or its contents exists, because the
+        // module is borrowed by `&mut`.
         unsafe {
             match global.kind() {
                 ValueKind::LLVMFunctionValueKind => LLVMDeleteFunction(global.as_value_ref()),

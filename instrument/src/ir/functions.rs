@@ -26,7 +26,8 @@ extension! {
                 .unwrap_or_default()
         }
 
-        /// Moves what follows `instruction` in this block into a new block, and branches there. No phi may refer to this block.
+        /// Moves the instructions after `instruction` in this block into a new block, and branches there. No phi may refer
+        /// to this block.
         fn split_after(self, instruction: Instruction<'m>) {
             assert_eq!(instruction.parent_block(), self);
             let function = instruction.parent_function();
@@ -38,8 +39,8 @@ extension! {
             Builder::at_end(self).branch(rest);
         }
 
-        /// Moves what precedes `instruction` in this block into a new block, which replaces this one as a branch target. The caller must
-        /// add its terminator.
+        /// Moves the instructions before `instruction` in this block into a new block, which replaces this one as a branch
+        /// target. The caller must add its terminator.
         fn split_before(self, instruction: Instruction<'m>) -> Block<'m> {
             assert_eq!(instruction.parent_block(), self);
             let function = instruction.parent_function();
@@ -54,7 +55,7 @@ extension! {
                     }
                 }
             }
-            head.move_before(self).expect("two blocks of one function");
+            head.move_before(self).expect("two blocks in one function");
             let builder = Builder::at_end(head);
             for earlier in self.instructions() {
                 if earlier == instruction {
@@ -182,7 +183,7 @@ extension! {
             self.calls().filter_map(Call::defined_function).collect()
         }
 
-        /// Returns the direct calls of the function.
+        /// Returns the direct calls to the function.
         fn callers(self) -> impl Iterator<Item = Call<'m>> {
             let users = self.using_instructions().into_iter();
             users
@@ -205,11 +206,11 @@ extension! {
             context().append_basic_block(self, name)
         }
 
-        /// Moves the body, names, attributes and debug information to `target`, whose parameters begin with those of `self`, and replaces
-        /// `self` by `target`.
+        /// Moves the body, names, attributes and debug information to `target`, whose parameters begin with those of `self`,
+        /// and replaces `self` with `target`.
         fn move_body_to(self, module: &'m Module, target: Function<'m>) {
             for block in self.get_basic_blocks() {
-                block.remove_from_function().expect("a block of a function");
+                block.remove_from_function().expect("a block in a function");
                 target.append_existing_basic_block(block);
             }
             for (old, new) in self.parameters().into_iter().zip(target.parameters()) {
@@ -299,11 +300,11 @@ extension! {
                 && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
         }
 
-        /// Keeps LLVM from removing a call of inline assembly, or moving it across memory accesses.
+        /// Keeps LLVM from removing inline assembly or moving it across memory accesses.
         fn keep_assembly(self) {
             const CLOBBER: &str = "~{memory}";
             let assembly = self.callee().inline_assembly();
-            let (template, mut constraints) = assembly.expect("a call of inline assembly");
+            let (template, mut constraints) = assembly.expect("a call to inline assembly");
             if !constraints.contains(CLOBBER) {
                 let comma = if constraints.is_empty() { "" } else { "," };
                 constraints = format!("{constraints}{comma}{CLOBBER}");
@@ -349,7 +350,8 @@ extension! {
             }
         }
 
-        /// Copies the parameter attributes of `function` (such as `byval` and `zeroext`), which has as many parameters.
+        /// Copies the parameter attributes of `function` (such as `byval` and `zeroext`), which has the same number of
+        /// parameters.
         fn pass_as(self, function: Function<'m>) {
             for place in (0..function.count_params()).map(AttributeLoc::Param) {
                 for attribute in function.attributes(place) {

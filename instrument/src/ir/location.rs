@@ -2,7 +2,7 @@
 
 use super::{Instruction, ext};
 
-/// A position in the source. Lines and columns count from 1; line 0 is unknown.
+/// A position in the source. Lines and columns start at 1; line 0 means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     pub file: String,
@@ -13,15 +13,15 @@ pub struct Location {
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.line == 0 {
-            f.write_str("unknown place")
+            f.write_str("unknown location")
         } else {
             write!(f, "{}:{}", self.file, self.line)
         }
     }
 }
 
-/// Whether a file is a header of the compiler or CUDA. A position there (inside `atomicAdd`, say) is useless to
-/// users, unlike that of the call.
+/// Whether a file is a compiler or CUDA header. A position there (inside `atomicAdd`, say) is useless to users, unlike the
+/// call's.
 fn is_system_header(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.starts_with("__clang_")
@@ -50,7 +50,7 @@ impl Location {
         name.starts_with("__clang_cuda_")
     }
 
-    /// Returns the positions of an instruction and the calls into which it was inlined, innermost first.
+    /// Returns the positions of an instruction and the calls through which it was inlined, innermost first.
     fn all(instruction: Instruction) -> Vec<Location> {
         let location = instruction.get_debug_location();
         let places = location.map(ext::source_places).unwrap_or_default();

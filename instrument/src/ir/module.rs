@@ -27,7 +27,7 @@ impl Machine {
         Self::new("nvptx64-nvidia-cuda", gpu)
     }
 
-    /// Creates the machine for an x86-64 processor, by LLVM's name `cpu`, such as `x86-64-v3`.
+    /// Creates the machine for the x86-64 processor that LLVM calls `cpu`, such as `x86-64-v3`.
     pub fn x86(cpu: &str) -> Result<Self> {
         Target::initialize_x86(&PASSES_ONLY);
         Self::new("x86_64-pc-linux-gnu", cpu)
@@ -100,7 +100,7 @@ impl Module {
         name.to_string_lossy().into_owned()
     }
 
-    /// Links a file's module into this one, after calling `prepare` with it. `stage` says what was just done to this one.
+    /// Links a file's module into this one, after calling `prepare` with it. `stage` names the preceding step on this one.
     pub fn link(&mut self, stage: &str, path: &Path, prepare: impl FnOnce(&Module)) -> Result<()> {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
@@ -112,7 +112,7 @@ impl Module {
         ext::link(&mut self.inner, other.inner, unit)
     }
 
-    /// Replaces `old` by `new`, in instructions immediately, and deletes `old` when no handle can point to it.
+    /// Replaces `old` with `new`, in instructions immediately, and deletes `old` when no handle can point to it.
     pub fn supersede<'m>(&'m self, old: Value<'m>, new: Value<'m>) {
         assert!(old != new && old.ty() == new.ty());
         for user in old.using_instructions() {
@@ -142,7 +142,8 @@ impl Module {
         }
     }
 
-    /// Replaces `old` by `new`. This frees constants that refer to `old`, so only functions that take the module by `&mut` may call it.
+    /// Replaces `old` with `new`. This frees constants that refer to `old`, so only functions that take the module by `&mut`
+    /// may call it.
     #[expect(clippy::disallowed_methods, reason = "no handles of constants exist")]
     pub(super) fn replace_address<'m>(old: PointerValue<'m>, new: PointerValue<'m>) {
         old.replace_all_uses_with(new);
@@ -153,7 +154,7 @@ impl Module {
         self.delete(|module| module.global(name));
     }
 
-    /// Runs LLVM's verifier; `stage` says what was just done.
+    /// Runs LLVM's verifier; `stage` names the preceding step.
     pub fn verify(&mut self, stage: &str) -> Result<()> {
         self.settle();
         let verified = self.inner.verify();
@@ -276,7 +277,7 @@ impl Module {
         u64::from(ext::layout(&self.inner).get_abi_alignment(&ty.basic()))
     }
 
-    /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.
+    /// Runs a pass pipeline in LLVM's notation. `stage` names the preceding step.
     pub fn run_passes(&mut self, stage: &str, passes: &str, machine: &Machine) -> Result<()> {
         self.verify(stage)?;
         let options = PassBuilderOptions::create();

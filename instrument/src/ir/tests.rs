@@ -1,4 +1,4 @@
-//! Handles stay valid, and calls that would invalidate them panic.
+//! Tests that handles stay valid, and that calls that would invalidate them panic.
 
 use super::traits::*;
 use super::{Builder, Module, Opcode, Type};

@@ -40,9 +40,9 @@ extension! {
             context().struct_type(&members, false).into()
         }
 
-        /// Converts to a type of values that memory can hold.
+        /// Converts to the type of a value that memory can hold.
         fn basic(self) -> BasicTypeEnum<'static> {
-            BasicTypeEnum::try_from(self).expect("a type of values in memory")
+            BasicTypeEnum::try_from(self).expect("a type whose values fit in memory")
         }
 
         fn scalar(self) -> Type {
@@ -103,7 +103,7 @@ extension! {
             members.map(|ty| ty.as_any_type_enum()).collect()
         }
 
-        /// Returns the bits of an integer type, or of the elements of a vector of integers.
+        /// Returns the width in bits of an integer type, or of an integer vector's elements.
         fn scalar_bits(self) -> u32 {
             self.scalar().into_int_type().get_bit_width()
         }

@@ -1,4 +1,4 @@
-//! Extends inkwell's values by methods for the passes of this crate.
+//! Extends inkwell's values with methods for the passes in this crate.
 
 use super::traits::*;
 use super::{
@@ -26,7 +26,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         self.as_any_value_enum()
     }
 
-    /// Converts to a value with which code computes; a function becomes its address.
+    /// Converts to a value that code can compute with; a function becomes its address.
     fn basic(&self) -> BasicValueEnum<'m> {
         match self.value() {
             Value::FunctionValue(f) => f.as_global_value().as_pointer_value().into(),
@@ -45,7 +45,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Returns the function of which this is a parameter, and its index.
+    /// Returns the function that this is a parameter of, and its index.
     fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
         let function = ext::parameter_of(self)?;
         let index = function
@@ -169,7 +169,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         match (self.as_variable(), self.as_instruction()) {
             (Some(variable), _) => variable.set_alignment(bytes),
             (_, Some(access)) if access.set_alignment(bytes).is_ok() => {}
-            _ => panic!("{} has no alignment {bytes}", self.print()),
+            _ => panic!("{} cannot be aligned to {bytes} bytes", self.print()),
         }
     }
 
@@ -184,7 +184,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
 impl<'m, T: AnyValue<'m>> ValueExt<'m> for T {}
 
-/// Methods of instructions and calls. They are in a block until they are erased.
+/// Methods of instructions and calls, which are in a block until they are erased.
 pub trait InstructionExt<'m>: ValueExt<'m> {
     fn instruction(&self) -> Instruction<'m> {
         self.as_instruction().expect("an instruction")
@@ -214,7 +214,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         }
     }
 
-    /// Replaces this instruction by `other`, which gets its name.
+    /// Replaces this instruction with `other`, which takes over its name.
     fn replace_with(&self, other: Value<'m>) {
         if !self.ty().is_void_type() {
             let name = self.name();
@@ -262,7 +262,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     fn make_volatile(&self) {
         let set = self.instruction().set_volatile(true);
-        set.expect("an access to memory");
+        set.expect("a memory access");
     }
 
     fn incoming(&self) -> Vec<(Value<'m>, Block<'m>)> {
@@ -277,7 +277,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         flags.is_ok_and(|flags| flags.contains(FastMathFlags::AllowContract))
     }
 
-    /// Copies the other fast-math flags to `other`, unless that was folded to a constant.
+    /// Copies the fast-math flags except contraction to `other`, unless `other` was folded to a constant.
     fn copy_fast_math_but_contraction(&self, other: Value<'m>) {
         if let (Ok(flags), Some(other)) = (
             self.instruction().get_fast_math_flags(),
@@ -289,7 +289,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         }
     }
 
-    /// Returns the sites whose accesses this instruction makes, as set by [`add_sites`](InstructionExt::add_sites).
+    /// Returns the sites whose accesses this instruction performs, as set by [`add_sites`](InstructionExt::add_sites).
     fn sites(&self) -> Vec<SiteId> {
         let kind = context().get_kind_id(SITES);
         let node = self.instruction().get_metadata(kind);
@@ -339,7 +339,7 @@ impl Scope {
     pub fn named(name: &str) -> Self {
         let text = |text| context().metadata_string(text).into();
         let node = |parts: &[_]| context().metadata_node(parts);
-        // Scopes that are identified by strings are the same in all modules.
+        // Scopes identified by strings are the same in all modules.
         let domain = node(&[text("superstep.memory")]);
         Scope(node(&[node(&[text(name), domain.into()]).into()]))
     }

@@ -32,7 +32,7 @@ fn ptx_and_intrinsics_name_the_same_tiles() {
 }
 
 #[test]
-fn products_have_four_types() {
+fn products_get_all_four_element_types() {
     use Element::*;
     for (operation, types) in [
         (

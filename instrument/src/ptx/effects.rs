@@ -27,7 +27,7 @@ impl Effect {
 fn effect(instruction: &Instruction) -> Effect {
     let first = instruction.modifiers.first().map(String::as_str);
     let opcode = instruction.opcode.as_str();
-    // `vadd2` and `vadd4` are `vadd` of multiple numbers.
+    // `vadd2` and `vadd4` are `vadd` on multiple numbers.
     let base = match opcode.strip_prefix('v') {
         Some(_) => opcode.trim_end_matches(['2', '4']),
         None => opcode,
@@ -45,7 +45,7 @@ fn effect(instruction: &Instruction) -> Effect {
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))
         | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
-        // As in nvcc, votes only compute, and so do reads of textures, which a kernel must not change while it reads them.
+        // As in nvcc, votes only compute, and so do texture reads: a kernel must not change a texture while reading it.
         (
             "abs" | "activemask" | "add" | "addc" | "and" | "bfe" | "bfi" | "bfind" | "bmsk"
             | "bra" | "brev" | "clz" | "cnot" | "copysign" | "cos" | "createpolicy" | "cvt"

@@ -1,4 +1,4 @@
-//! Memory accesses of inline PTX.
+//! Memory accesses in inline PTX.
 
 use super::{Instruction, Kind, Operand, Register, Statement, Template};
 use crate::ir::{Call, Type, traits::*};
@@ -8,9 +8,9 @@ use superstep_trace::matrix::{MatrixOperation, Tile};
 
 /// Returns the accesses of inline PTX to global or generic addresses; `None` if they cannot be determined.
 ///
-/// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`, `atom`,
-/// `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of the call plus a constant. They
-/// may be guarded by a predicate that a `setp` of the template sets by comparing an operand with zero.
+/// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`,
+/// `atom`, `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of the call
+/// plus a constant. They may be guarded by a predicate that a `setp` in the template sets by comparing an operand with zero.
 pub fn operations<'m>(
     call: Call<'m>,
     template: &str,
@@ -21,7 +21,7 @@ pub fn operations<'m>(
         return (!template.contains('[')).then(Vec::new);
     };
     let constraints = constraints.split(',');
-    // `$n` counts results first.
+    // `$n` numbers the results first.
     let outputs = constraints.filter(|c| c.starts_with('=')).count();
     let argument = |operand: usize| {
         let index = operand.checked_sub(outputs)?;
@@ -79,7 +79,7 @@ pub fn operations<'m>(
     (found.is_empty() || !labels).then_some(found)
 }
 
-/// Returns the last of these instructions that writes a register, and its index; `None` if it is guarded.
+/// Returns the last of these instructions to write a register, and its index; `None` if it is guarded.
 fn definition<'t>(
     before: &[&'t Instruction],
     register: Register,
@@ -221,14 +221,14 @@ fn copy(
     let unknown = |m: &&str| matches!(*m, "tensor" | "reduce" | "L2");
     if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(unknown) {
         return match modifiers[..] {
-            // Only prefetches into the cache.
+            // This only prefetches into the cache.
             ["async", "bulk", "prefetch", "L2", ..] => Some(None),
             _ => None,
         };
     }
     // The destination's space comes first.
     let Some(space) = modifiers.iter().position(|m| *m == "global") else {
-        // A copy between the CTAs of a cluster.
+        // This is a copy between the CTAs of a cluster.
         return modifiers
             .iter()
             .any(|m| m.starts_with("shared"))

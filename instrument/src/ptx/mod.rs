@@ -1,4 +1,4 @@
-//! Parses inline PTX, to find its accesses and to lower it to the CPU.
+//! Parses inline PTX, to find its accesses and to lower it for the CPU.
 
 mod effects;
 mod lexer;
@@ -30,7 +30,7 @@ pub fn is_strong(instruction: &Instruction) -> bool {
     words.iter().any(|word| instruction.has(word))
 }
 
-/// Whether a template only computes, loads and stores, independently of the thread and unobserved by others.
+/// Whether a template only computes, loads and stores, independently of the thread that runs it and unobserved by others.
 pub fn only_computes(template: &str) -> bool {
     let knows_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
     let computes = |instruction: &Instruction| {
@@ -45,7 +45,7 @@ pub fn only_computes(template: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
 }
 
-/// Whether a template's first result is a generic address of shared memory.
+/// Whether a template's first result is a generic address in shared memory.
 pub fn gives_shared_address(template: &str) -> bool {
     let is_it = |instruction: &Instruction| {
         instruction.opcode == "cvta"

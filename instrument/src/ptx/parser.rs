@@ -27,7 +27,7 @@ pub enum Operand {
     Not(Register),
     /// Special register, including its `%`.
     Special(String),
-    /// Label, variable, or another name that the template does not declare as a register.
+    /// Label, variable, or other name that the template does not declare as a register.
     Name(String),
     Integer(u64),
     /// Bits of a single-precision number.
@@ -214,7 +214,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether a statement ends here. The last one may have no semicolon.
+    /// Whether a statement ends here. The last one needs no semicolon.
     fn at_end(&self) -> bool {
         matches!(
             self.tokens.get(self.at),
@@ -222,7 +222,7 @@ impl Parser {
         )
     }
 
-    /// Parses `.reg .b32 a, b<4>;` or `.reg .v2 .b32 c;`; ignores directives for debuggers and hints.
+    /// Parses `.reg .b32 a, b<4>;` or `.reg .v2 .b32 c;`; ignores debugging directives and hints.
     fn directive(&mut self, directive: &str) -> Result<()> {
         let Some(kind) = directive.strip_prefix("reg") else {
             if !["pragma", "loc"].contains(&directive) {
@@ -273,7 +273,7 @@ impl Parser {
         registers.extend(std::iter::repeat_n(kind, count.unwrap_or(1)));
     }
 
-    /// Parses operands that are separated by commas.
+    /// Parses comma-separated operands.
     fn list(&mut self) -> Result<Vec<Operand>> {
         let mut operands = vec![self.operand()?];
         while self.take(',') {

@@ -24,12 +24,12 @@ impl Scopes {
         self.0.push(HashMap::new());
     }
 
-    /// Closes the innermost scope; returns `false` if that is the template itself, which has too many closing braces.
+    /// Closes the innermost scope; returns `false` if that is the template itself, which then has too many closing braces.
     pub fn close(&mut self) -> bool {
         self.0.len() > 1 && self.0.pop().is_some()
     }
 
-    /// Names the register `first`, or a vector of `count` registers from `first` on.
+    /// Names the register `first`, or a vector of `count` registers starting at `first`.
     pub fn declare(&mut self, name: String, first: usize, count: Option<usize>) {
         if let Some(scope) = self.0.last_mut() {
             scope.insert(name, Named { first, count });

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use superstep_toolchain::Toolchain;
 
-/// All headers with functions for device code.
+/// All headers that contain functions for device code.
 const HEADERS: &str = "cooperative_groups.h cooperative_groups/memcpy_async.h cooperative_groups/reduce.h cooperative_groups/scan.h \
     cub/cub.cuh cuda/annotated_ptr cuda/atomic cuda/barrier cuda/discard_memory cuda/latch cuda/pipeline cuda/ptx cuda/semaphore \
     cuda_awbarrier.h cuda_bf16.h cuda_fp16.h cuda_fp4.h cuda_fp6.h cuda_fp8.h cuda_pipeline.h mma.h thrust/device_vector.h \
@@ -71,7 +71,7 @@ fn statements(text: &str) -> Vec<Statement> {
                         break;
                     }
                     Some((_, letter)) => template.push(letter),
-                    None => panic!("a literal has no end: {literal:.80}"),
+                    None => panic!("unterminated literal: {literal:.80}"),
                 }
             }
         }
@@ -79,12 +79,12 @@ fn statements(text: &str) -> Vec<Statement> {
         if body.starts_with(')') && template.chars().all(|c| c.is_alphanumeric() || c == '_') {
             continue;
         }
-        // Asm without results is `volatile`.
+        // Asm without results is implicitly `volatile`.
         let outputs: String = body.split_whitespace().take(2).collect();
         let without = [")", "::"].iter().any(|start| outputs.starts_with(start));
         let end = body.find(");").unwrap_or(body.len());
         found.push(Statement {
-            // As Clang passes it to LLVM.
+            // In the form that Clang passes to LLVM.
             template: template
                 .replace("%%", "\0")
                 .replace('%', "$")

@@ -1,4 +1,4 @@
-//! PTX's types.
+//! PTX types.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {

@@ -8,7 +8,8 @@ const ATTRIBUTE: &str = "reciprocal-estimates";
 const FULL: &str = "divf";
 const FAST: &str = "divf:0";
 
-/// Replaces the divisions by PTX's inexact ones. They stay exact on a CPU, because how a GPU rounds them is not documented.
+/// Replaces the divisions with PTX's inexact ones. They stay exact on a CPU, because how a GPU rounds them is not
+/// documented.
 pub fn lower(module: &Module, for_gpu: bool) {
     for function in module.defined_functions() {
         let value = function.text_attribute(ATTRIBUTE);

@@ -1,8 +1,9 @@
-//! Gives inline PTX the meaning that it has for nvcc.
+//! Gives inline PTX the meaning that it has in nvcc.
 //!
-//! nvcc removes asm that is not `volatile` when its results are unused, even if its text has side effects. Otherwise it neither merges such
-//! asm nor moves it across memory accesses; Clang does both unless the asm is `volatile` or clobbers memory. Clang's own headers implement
-//! functions that nvcc never removes (vector atomics, loads with cache hints) by such asm.
+//! nvcc removes asm that is not `volatile` when its results are unused, even if its text has side effects. Otherwise it
+//! neither merges such asm nor moves it across memory accesses; Clang does both unless the asm is `volatile` or clobbers
+//! memory. Clang's own headers implement functions that nvcc never removes (vector atomics, loads with cache hints) with
+//! such asm.
 
 use crate::ir::{Call, Location, Module, traits::*};
 use crate::ptx::Effect;
@@ -27,7 +28,7 @@ pub fn declare(module: &Module) {
     }
 }
 
-/// Removes what nvcc removes, so that no site is in code that a backend would remove later.
+/// Removes the asm that nvcc removes, so that no site is in code that a backend would remove later.
 pub fn drop_unused(module: &Module) {
     for (call, _) in pieces(module) {
         if call.text_attribute(DROPPABLE).is_some() && call.users().is_empty() {

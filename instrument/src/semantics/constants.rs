@@ -1,4 +1,4 @@
-//! Puts constants into the memory into which nvcc puts them.
+//! Puts constants into the same memory as nvcc does.
 
 use crate::ir::{Module, Variable, space::*, traits::*};
 use std::collections::HashSet;
@@ -24,8 +24,8 @@ pub fn place(module: &mut Module) {
     }
 }
 
-/// Moves the initial values of stack variables from global to constant memory, as far as they fit. nvcc stores each number to the stack,
-/// where Clang copies all of them from a constant.
+/// Moves the initial values of stack variables from global to constant memory, as far as they fit. nvcc stores each number
+/// to the stack, whereas Clang copies all of them from a constant.
 pub fn place_initial_values(module: &mut Module) {
     let bytes = |variable: Variable| module.allocated_size_bytes(variable.value_type());
     let variables = module.variables().into_iter();

@@ -55,7 +55,7 @@ fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<
     Some(multiplication)
 }
 
-/// Rebuilds the operation without the permission (LLVM's C interface can set the flag, but not clear it).
+/// Rebuilds the operation without the permission (LLVM's C API can set the flag, but not clear it).
 fn withdraw(instruction: Instruction) {
     let operation = instruction.get_opcode();
     if matches!(operation, FAdd | FSub | FMul) && instruction.allows_contraction() {

@@ -1,4 +1,4 @@
-//! Tests that a site without its access is found.
+//! Tests that a site whose access was removed is detected.
 
 use super::*;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ fn check_after(change: impl Fn(Function)) -> Result<(), String> {
     assert_eq!(before.len(), 3);
     change(module.function("kernel").unwrap());
     let checked = check(&module, &before, &sites).map_err(|error| error.to_string());
-    assert!(marked(&module).is_empty(), "marks are left");
+    assert!(marked(&module).is_empty(), "marks remain");
     checked
 }
 
@@ -45,10 +45,10 @@ fn code_with_all_accesses_passes() {
 }
 
 #[test]
-fn an_erased_store_is_an_internal_error() {
+fn erased_store_is_an_internal_error() {
     let error = check_after(|kernel| stores(kernel)[0].erase()).unwrap_err();
     assert!(
-        error.contains("the store of kernel is no longer in the code"),
+        error.contains("the store in kernel is no longer in the code"),
         "{error}"
     );
 }
@@ -57,7 +57,7 @@ fn an_erased_store_is_an_internal_error() {
 fn assembly_that_a_backend_removes_is_an_internal_error() {
     let error = check_after(|kernel| stores(kernel)[1].erase()).unwrap_err();
     assert!(
-        error.contains("the load of kernel is no longer in the code"),
+        error.contains("the load in kernel is no longer in the code"),
         "{error}"
     );
 }

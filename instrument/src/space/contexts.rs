@@ -1,7 +1,7 @@
 //! Context-sensitive analysis: finds the contexts in which each device function is called.
 //!
-//! A *context* of a function is the list of facts of its pointer parameters. A kernel has one; each call creates one
-//! for its callee. Facts are separate for each context, so the two calls of figure 5.6 in Rieber 2017 are not joined. The number
+//! A *context* of a function is the list of facts about its pointer parameters. A kernel has one; each call creates one for
+//! its callee. Facts are separate for each context, so the two calls of figure 5.6 in Rieber 2017 are not joined. The number
 //! of contexts is finite (facts to the power of parameters) and limited by [`MAXIMUM_CONTEXTS`], so recursion terminates.
 
 use super::transfer::{Facts, own_parameter};
@@ -9,10 +9,10 @@ use super::{Fact, Memory, raise};
 use crate::ir::{Call, Function, Instruction, Module, Value, traits::*};
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of contexts of a function; further ones are analysed together, with all parameters mixed.
+/// Maximum number of contexts per function; further ones are analysed together, with all parameters mixed.
 const MAXIMUM_CONTEXTS: usize = 32;
 
-/// Function, and the facts of its pointer parameters in order.
+/// Function, and the facts about its pointer parameters in order.
 pub type Context<'m> = (Function<'m>, Vec<Fact>);
 
 pub struct Contexts<'m> {
@@ -102,7 +102,7 @@ pub fn find<'m>(
 }
 
 impl<'m> Solver<'m> {
-    /// Makes one pass over everything that the roots reach with the current facts.
+    /// Makes one pass over everything reachable from the roots with the current facts.
     fn sweep(&mut self, roots: &[Context<'m>]) -> (Vec<Context<'m>>, bool) {
         let (mut reached, mut seen) = (Vec::new(), HashSet::new());
         let mut pending: Vec<Context> = roots.iter().rev().cloned().collect();

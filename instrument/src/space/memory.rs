@@ -1,12 +1,12 @@
-//! Facts of pointers that are read from memory.
+//! Facts about pointers that are read from memory.
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
 use crate::ir::{Call, Function, Module, Opcode::*, Value, space, traits::*};
 use crate::reach::reach;
 
-/// Facts of pointers in memory, by address space. The host, which fills parameters, constants and buffers, only has pointers to global
-/// memory, so the facts depend on what the module stores.
+/// Facts about pointers in memory, by address space. The host, which fills parameters, constants and buffers, only has
+/// pointers to global memory, so the facts depend on what the module stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     parameters: Fact,
@@ -22,7 +22,7 @@ impl Memory {
         anywhere: Fact::Is(Space::Global),
     };
 
-    /// Determines the facts of a module; `analysis` assumed [`Memory::GLOBAL`].
+    /// Determines the facts for a module; `analysis` must have assumed [`Memory::GLOBAL`].
     pub(super) fn of<'m>(module: &'m Module, analysis: &Analysis<'m>) -> Memory {
         if only_global_pointers_reach_memory(module, analysis) {
             return Memory::GLOBAL;
@@ -47,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// Returns the fact of a pointer that is read through a pointer with the fact `from`.
+    /// Returns the fact about a pointer that is read through a pointer with the fact `from`.
     pub(super) fn read(self, from: Fact) -> Fact {
         match from {
             Fact::Is(Space::Parameter) => self.parameters,

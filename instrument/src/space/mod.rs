@@ -1,6 +1,6 @@
 //! Address-space analysis: determines which operations access global memory (Rieber 2017, section 5.3.1).
 //!
-//! A must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] of the lattice
+//! This is a must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] from the lattice
 //! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound. The transfer function (in
 //! `transfer.rs`) is monotone, and each fact rises at most twice, so the iteration terminates even with recursion.
 //! Addresses that are *mixed* at the end are tested when the program runs. `contexts.rs` finds the contexts in which each
@@ -31,7 +31,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// Returns the fact of an address-space number of NVPTX; `None` for the generic space.
+    /// Returns the fact for an NVPTX address-space number; `None` for the generic space.
     fn from_number(number: u32) -> Option<Fact> {
         Some(match number {
             space::GENERIC => return None,
@@ -106,7 +106,7 @@ impl<'m> Analysis<'m> {
         Facts::fact(self, pointer)
     }
 
-    /// Finds the contexts of the module's functions, with the facts of memory from this analysis.
+    /// Finds the contexts of the module's functions, using this analysis's facts about memory.
     pub fn contexts(&self, module: &'m Module) -> Contexts<'m> {
         contexts::find(module, self.memory, &self.address_taken)
     }
@@ -134,7 +134,7 @@ impl<'m> Analysis<'m> {
         }
     }
 
-    /// Returns the fact of a parameter (Rieber 2017: direct and indirect kernel parameters).
+    /// Returns the fact about a parameter (Rieber 2017: direct and indirect kernel parameters).
     fn parameter(&self, function: Function<'m>, index: u32, part: u32) -> Fact {
         if let Some(fact) = own_parameter(function, index) {
             return fact;
@@ -154,7 +154,7 @@ fn returned<'m>(instruction: Instruction<'m>) -> Option<Value<'m>> {
         .then(|| instruction.operand(0))
 }
 
-/// Raises the fact of `key`; returns whether it changed.
+/// Raises the fact for `key`; returns whether it changed.
 fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fact) -> bool {
     let known = facts.entry(key).or_insert(Fact::Unknown);
     let risen = join(*known, fact);

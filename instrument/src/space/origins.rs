@@ -63,7 +63,7 @@ impl<'m> Analysis<'m> {
         origins
     }
 
-    /// Returns the parts of values from which a part of a value is made; empty for an origin.
+    /// Returns the parts of values from which a part of a value is derived; empty for an origin.
     fn predecessors(&self, (value, part): (Value<'m>, u32)) -> Vec<(Value<'m>, u32)> {
         let same = |values: Vec<Value<'m>>| values.into_iter().map(|v| (v, part)).collect();
         if let Some((function, index)) = value.as_parameter() {
@@ -125,10 +125,10 @@ impl<'m> Analysis<'m> {
                 Phi => "one of several, depending on the path taken (phi)",
                 Select => "one of two, depending on a condition (select)",
                 ExtractValue => "a member of a struct",
-                InsertValue => "a struct that is built here",
+                InsertValue => "a struct built here",
                 ExtractElement => "an element of a vector",
-                InsertElement | ShuffleVector => "a vector that is built here",
-                IntToPtr => "an address made from a number",
+                InsertElement | ShuffleVector => "a vector built here",
+                IntToPtr => "an address converted from a number",
                 Load => match self.fact(value.operand(0)) {
                     Fact::Is(Space::Parameter) => "a pointer inside a by-value parameter",
                     Fact::Is(Space::Constant) => "a pointer in constant memory",

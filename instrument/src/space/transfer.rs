@@ -1,22 +1,22 @@
-//! The transfer function, which computes the fact of an instruction's pointer from those of its operands.
+//! The transfer function, which computes the fact about an instruction's pointer from those about its operands.
 
 use super::{Fact, Memory, Space, join, returned};
 use crate::children::gives_arguments;
 use crate::ir::{Call, Function, Instruction, Opcode::*, Value, ValueKind::*, traits::*};
 
-/// Facts of an analysis, and the transfer function on them.
+/// Facts known to an analysis, and the transfer function on them.
 ///
 /// A value, such as a struct in registers, can hold multiple pointers. Each is a *part*, numbered in the order of
 /// [`crate::ir::Type::pointers`]; a pointer or a vector of pointers only has part 0.
 pub(super) trait Facts<'m> {
-    /// Returns the current fact of a part of an instruction or a parameter.
+    /// Returns the current fact about a part of an instruction or a parameter.
     fn known(&self, value: Value<'m>, part: u32) -> Fact;
-    /// Returns the current fact of a part of the result of calling the defined function `callee`.
+    /// Returns the current fact about a part of this call's result; `callee` is a defined function.
     fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact;
     fn memory(&self) -> Memory;
 
-    /// Returns the facts of the parts of an instruction's value, and of the function's result if it returns one. The function's value
-    /// represents its result.
+    /// Returns the facts about the parts of an instruction's value, and about the function's result if it returns one. The
+    /// function's value represents its result.
     fn tell(&self, instruction: Instruction<'m>) -> Vec<(Value<'m>, u32, Fact)> {
         let value = instruction.value();
         let own =
@@ -51,7 +51,7 @@ pub(super) trait Facts<'m> {
         }
     }
 
-    /// Returns the fact of an instruction that defines a pointer (the set *POp* of Rieber 2017).
+    /// Returns the fact about an instruction that defines a pointer (the set *POp* in Rieber 2017).
     fn transfer(&self, instruction: Instruction<'m>, part: u32) -> Fact {
         if let Some(handed_on) = handed_on(instruction.value(), part) {
             let facts = handed_on
@@ -162,7 +162,7 @@ fn constant_pointer(pointer: Value) -> Fact {
         return fact;
     }
     match (pointer.kind(), pointer.opcode()) {
-        // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
+        // NVPTX places variables in the generic space (string literals) in global memory.
         (LLVMGlobalVariableValueKind, _) => Fact::Is(Space::Global),
         (LLVMConstantExprValueKind, Some(AddrSpaceCast | GetElementPtr | BitCast)) => {
             constant(pointer.operand(0), 0)
@@ -171,7 +171,7 @@ fn constant_pointer(pointer: Value) -> Fact {
     }
 }
 
-/// Returns the fact of a parameter that does not depend on calls: one of a kernel, or passed by value.
+/// Returns the fact about a parameter that does not depend on calls: a kernel's, or one passed by value.
 pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
     match (function.is_kernel(), function.is_by_value(index)) {
         (true, true) => Some(Fact::Is(Space::Parameter)),

@@ -43,7 +43,7 @@ impl Body<'_> {
     /// Writes the address `bytes` bytes after a pointer, in its address space.
     fn address(&mut self, pointer: &Pointer, bytes: u32, alignment: u32, choice: u16) -> String {
         let ty = super::body::pointer_type(pointer.number);
-        // For any number, the masked offset keeps the access inside the 64 bytes that every pointer has.
+        // Whatever the number, the masked offset keeps the access inside the 64 bytes at every pointer.
         let limit = if bytes <= alignment { 63 } else { 31 };
         let mask = limit & !(alignment - 1);
         let number = self.number(choice / 4);
@@ -73,7 +73,7 @@ impl Body<'_> {
         }
     }
 
-    /// Reads data: plainly, volatile or atomically.
+    /// Writes a load of data: plain, volatile or atomic.
     pub fn load(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         let Data(name, bytes, alignment, element) = &TYPES[usize::from(choices[1]) % TYPES.len()];
@@ -113,7 +113,7 @@ impl Body<'_> {
         self.scope.numbers.push(number);
     }
 
-    /// Writes data.
+    /// Writes a store of data.
     pub fn store(&mut self, choices: [u16; 4]) {
         let pointer = self.writable_pointer(choices[0]);
         let Data(name, bytes, alignment, element) = &TYPES[usize::from(choices[1]) % TYPES.len()];
@@ -254,8 +254,8 @@ impl Body<'_> {
         ));
     }
 
-    /// Writes a `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another's. They never
-    /// overlap, because pointers are multiples of 64 bytes into an object.
+    /// Writes a `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another's. They
+    /// never overlap, because pointers are at multiples of 64 bytes in an object.
     pub fn copy(&mut self, choices: [u16; 4]) {
         let target = self.writable_pointer(choices[0]);
         let source = pick(&self.scope.pointers, choices[1]);

@@ -1,4 +1,4 @@
-//! Builds and runs many programs at once, and isolates the failing module of a batch.
+//! Builds and runs many programs at once, and isolates the failing module in a batch.
 
 use super::program::{Form, Program, module};
 use super::scope::Mode;
@@ -40,7 +40,7 @@ impl Totals {
 #[derive(Debug)]
 pub struct Failure {
     pub module: Option<usize>,
-    /// Failed stage: `instrument`, `build`, `run` or `compare`. A smaller program must fail in the same stage.
+    /// Failed stage: `instrument`, `build`, `run` or `compare`. A minimised program must fail in the same stage.
     pub stage: &'static str,
     /// Expected and actual behaviour.
     pub message: String,
@@ -135,7 +135,7 @@ fn write(
     }
 }
 
-/// Builds both forms of a module; if the plan is thorough, also makes the other checks.
+/// Builds both forms of a module; if the plan is thorough, also performs the other checks.
 fn instrument(
     programs: &[Program],
     number: usize,
@@ -177,7 +177,9 @@ fn instrument(
         && programs.iter().all(|(_, mode)| *mode == Mode::Plain)
         && let Some(site) = table.sites.iter().find(|s| s.proof == Proof::Tested)
     {
-        return Err(format!("nothing is mixed here, but {site:?} is tested"));
+        return Err(format!(
+            "no pointers are mixed here, but {site:?} is tested"
+        ));
     }
     if plan.thorough {
         if gpu.run()?.sites != table.sites {
@@ -188,8 +190,8 @@ fn instrument(
     Ok(table)
 }
 
-/// Checks that a second pass over both results is rejected, and that `--strict` rejects the module exactly if something in it
-/// is tested at run time.
+/// Checks that a second pass over both results is rejected, and that `--strict` rejects the module if and only if something
+/// in it is tested at run time.
 fn refuses_what_it_should(
     gpu: Instrumentation,
     traced: &Path,
@@ -217,7 +219,7 @@ fn refuses_what_it_should(
         Ok(_) if !undecided => Ok(()),
         Err(message) if undecided && message.contains("leave out --strict") => Ok(()),
         other => Err(format!(
-            "with --strict, a module with tested sites: {undecided} gave {other:?}"
+            "with --strict, a module (with tested sites: {undecided}) gave {other:?}"
         )),
     }
 }

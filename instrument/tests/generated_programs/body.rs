@@ -5,7 +5,7 @@ use super::recipe::Step;
 use super::scope::{Life, Mode, Pointer, Scope, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// Prefix of lines that are only in the program with the oracle's calls.
+/// Prefix of lines that are only in the program that calls the oracle.
 pub const ORACLE: char = '\u{1}';
 /// Prefix of lines that are only in the program to be traced.
 pub const TRACED: char = '\u{2}';
@@ -17,7 +17,7 @@ pub struct Body<'a> {
     pub scope: Scope,
     /// Stack variables and their initial values.
     pub entry: String,
-    /// All further lines.
+    /// All other lines.
     pub text: String,
     pub kernel: bool,
     /// Number of calls that may still be written.
@@ -112,7 +112,7 @@ impl<'a> Body<'a> {
         lines + &format!("{TRACED}  call void asm sideeffect \"\", \"~{{memory}}\"()\n")
     }
 
-    /// Whether all accesses of the program must be provable.
+    /// Whether all accesses in the program must be provable.
     pub fn plain(&self) -> bool {
         matches!(self.objects.mode, Mode::Plain | Mode::Smuggling)
     }
@@ -154,13 +154,13 @@ impl<'a> Body<'a> {
         generic
     }
 
-    /// Returns memory for pointers that satisfies a condition.
+    /// Returns memory for pointers that satisfies `condition`, if there is any.
     pub fn slots_where(&self, choice: u16, condition: impl Fn(&Slots) -> bool) -> Option<Slots> {
         let list: Vec<&Slots> = self.scope.slots.iter().filter(|s| condition(s)).collect();
         (!list.is_empty()).then(|| pick(&list, choice).clone())
     }
 
-    /// Returns the lifetime of this function's stack variables. Those of a kernel live as long as anything.
+    /// Returns the lifetime of this function's stack variables. In a kernel, they live until it ends.
     pub fn own_life(&self) -> Life {
         if self.kernel { Life::Kernel } else { Life::Own }
     }
@@ -336,7 +336,7 @@ impl<'a> Body<'a> {
         self.scope.pointers.push(pointer);
     }
 
-    /// Starts a conditional part; returns the labels of the part and of the end.
+    /// Starts a conditional part; returns the label of the block before it, and its number.
     pub fn begin_if(&mut self, condition: &str) -> (String, u32) {
         let id = self.fresh();
         let before = self.block.clone();
@@ -347,7 +347,7 @@ impl<'a> Body<'a> {
         (before, id)
     }
 
-    /// Ends it, and returns its last block.
+    /// Ends a conditional part; returns the label of its last block.
     pub fn end_if(&mut self, id: u32) -> String {
         let last = self.block.clone();
         self.line(&format!("br label %end{id}"));

@@ -5,7 +5,7 @@ use super::pointers::PAIR;
 use super::scope::{Layout, Life, Pointer, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// Arguments of the common signature, and the lifetime of their targets.
+/// Arguments for the common signature, and the lifetime of their targets.
 struct Arguments {
     text: String,
     life: Life,
@@ -20,7 +20,7 @@ impl Body<'_> {
         allowed
     }
 
-    /// Result of a call that was not made.
+    /// Returns the result of a call that was not made.
     fn fallback(&self, argument: Pointer) -> Pointer {
         let space = Some(Space::Global);
         let known = |p: &&Pointer| p.number == 0 && p.writable && p.space == space;
@@ -86,7 +86,7 @@ impl Body<'_> {
         self.scope.pointers.push(fallback.either(&result, joined));
     }
 
-    /// Calls a function of the common signature, possibly itself.
+    /// Calls a function with the common signature, possibly itself.
     pub fn call(&mut self, choices: [u16; 4]) {
         if !self.may_call() {
             return self.load(choices);
@@ -132,7 +132,7 @@ impl Body<'_> {
         });
     }
 
-    /// Passes a structure by value, which reads it at the call, and extracts the members of the result.
+    /// Passes a structure by value, which reads it at the call, and extracts the pointer from the result.
     pub fn call_by_value(&mut self, choices: [u16; 4]) {
         if !self.may_call() {
             return self.load(choices);
@@ -173,7 +173,7 @@ impl Body<'_> {
     }
 }
 
-/// Type of the structure that a by-value parameter passes.
+/// Describes the structure in a by-value parameter.
 pub fn by_value_parameter(life: Life, own: Life) -> Slots {
     Slots {
         text: "%s".to_owned(),

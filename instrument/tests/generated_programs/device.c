@@ -1,4 +1,4 @@
-/* Part of every generated module. Defines the thread block, the function that yields to other threads (there are none), and the
+/* Linked into every generated module. Defines the thread state, the function that yields to other threads (there are none), and the
  * probe's handler, which notifies the driver. */
 #include "thread.h"
 

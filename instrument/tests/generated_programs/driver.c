@@ -1,11 +1,9 @@
-/* Runs the generated programs with which it is linked: PROGRAM RESULT
+/* Runs the generated programs that are linked with it. Usage: PROGRAM RESULT
  *
- * Each module is linked twice: the first calls `oracle_access` before each access, the second is
- * instrumented. Only this file decides which addresses are global: those of its own memory and of registered
- * variables.
- * RESULT gets, for each module and program, 64-bit words:
- *   module, program, number of events, events {what (site, or operation + 2^32), width, object, offset},
- *   number of objects, objects {object, hash of its final bytes}. */
+ * Each module is linked twice: the first copy calls `oracle_access` before each access; the second is instrumented. Only
+ * this file decides which addresses are global: those of its own memory and of registered variables. For each module and
+ * program, RESULT contains these 64-bit words: module, program, number of events, events {what (site, or operation + 2^32),
+ * width, object, offset}, number of objects, objects {object, hash of its final bytes}. */
 #include "thread.h"
 #include <signal.h>
 #include <stdio.h>
@@ -60,7 +58,7 @@ _Noreturn static void fail(const char *what) {
   _exit(2);
 }
 
-static void caught(int number) { fail(number == SIGALRM ? "it does not end" : "it crashed"); }
+static void caught(int number) { fail(number == SIGALRM ? "timed out" : "crashed"); }
 
 static uint64_t hash(const void *bytes, uint64_t length) {
   uint64_t value = 0xcbf29ce484222325u;
@@ -89,7 +87,7 @@ static uint64_t object_of(const void *pointer, uint64_t *offset) {
 static void record(uint64_t what, const void *address, uint64_t width, bool only_global) {
   uint64_t offset, object = object_of(address, &offset);
   if (!object && only_global) return;
-  if (event_count == EVENTS) fail("it makes too many accesses");
+  if (event_count == EVENTS) fail("too many accesses");
   uint64_t *event = events[event_count++];
   event[0] = what, event[1] = width, event[2] = object, event[3] = offset;
 }
@@ -106,20 +104,20 @@ bool __superstep_is_global(const void *address) {
   return object_of(address, &offset) != 0;
 }
 void *__superstep_device_malloc(uint64_t bytes) {
-  if (pool_bytes + bytes > POOL_BYTES) fail("it allocates too much");
+  if (pool_bytes + bytes > POOL_BYTES) fail("too much memory allocated");
   pool_bytes += bytes;
   return memory.pool + pool_bytes - bytes;
 }
-void __superstep_trap(void) { fail("it stopped itself"); }
-void __superstep_misaligned(void) { fail("a check takes an aligned address for a misaligned one"); }
+void __superstep_trap(void) { fail("trapped"); }
+void __superstep_misaligned(void) { fail("an aligned address was reported as misaligned"); }
 void __superstep_register_cpu_module(const struct CpuModule *module) {
-  if (module_count == MODULES) fail("there are too many modules");
-  if (module->abi_version != 6) fail("its structures are of another version than this file's");
+  if (module_count == MODULES) fail("too many modules");
+  if (module->abi_version != 6) fail("the module's ABI version differs from this file's");
   modules[module_count++] = module;
 }
 
 static void write_words(FILE *file, const uint64_t *words, uint64_t count) {
-  if (fwrite(words, 8, count, file) != count) fail("the result cannot be written");
+  if (fwrite(words, 8, count, file) != count) fail("failed to write the result");
 }
 
 static bool holds_data(const struct CpuGlobal *global) {
@@ -167,7 +165,7 @@ static void run_program(FILE *result, uint8_t *const *initial) {
     static uint64_t *log_starts[32], frame[1 << 16];
     __superstep_thread.log_starts = log_starts;
     for (int i = 0; i < 3; i++) __superstep_thread.ntid[i] = 1;
-    if (kernel->frame_bytes * 64 > sizeof frame) fail("its frame is too large");
+    if (kernel->frame_bytes * 64 > sizeof frame) fail("the frame is too large");
     uint32_t region = 0;
     if (kernel->step && current_program % 2)
       while (region != UINT32_MAX) region = kernel->step(args, frame, region, 0, 1);

@@ -1,4 +1,4 @@
-//! Generated programs: every access to global memory is traced exactly once, and no other access.
+//! Tests with generated programs that accesses to global memory, and no others, are traced, each exactly once.
 //!
 //! Device modules with pointers to all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls and
 //! recursion, run on the CPU in two forms. In one, the generator calls an oracle before each access; the other is
@@ -10,8 +10,8 @@
 //! CUDA C++ sources (`source/`), which Clang compiles first, are tested in the same way.
 //!
 //! `SUPERSTEP_GENERATED_PROGRAMS` sets the number of programs (2,000 by default; the long run has 100,000),
-//! `SUPERSTEP_GENERATED_SOURCES` that of sources (300), and `SUPERSTEP_GENERATED_SEED` the seed.
-//! A failing program is minimised, and stored as IR.
+//! `SUPERSTEP_GENERATED_SOURCES` that of sources (300), and `SUPERSTEP_GENERATED_SEED` the seed. A failing program is
+//! minimised and stored as IR.
 
 mod access;
 mod batch;
@@ -36,13 +36,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Programs per module of a batch. Some modules have one program, so that no other program affects the analysis.
+/// Programs per module in a batch. Some modules have one program, so that no other program affects the analysis.
 const MODULE_SIZES: &[usize] = &[1, 1, 2, 4, 8, 12, 16, 24, 32];
 /// Programs per module in a long run, which starts fewer processes per program.
 const LONG_MODULE_SIZES: &[usize] = &[1, 2, 16, 96, 96, 128, 128, 160];
-/// Programs per module of CUDA sources.
+/// Programs per module for CUDA sources.
 const SOURCE_SIZES: &[usize] = &[1, 8, 16];
-/// Number of programs from which a run is long.
+/// Number of programs at which a run counts as long.
 const LONG_RUN: usize = 10_000;
 /// Maximum number of attempts to minimise a failing program.
 const SHRINKING_STEPS: usize = 400;
@@ -53,12 +53,12 @@ fn setting(name: &str, default: usize) -> usize {
     match std::env::var(name) {
         Ok(text) => text
             .parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+            .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
         Err(_) => default,
     }
 }
 
-/// Programs of a batch by module, each with its mixing of pointers.
+/// Returns the programs of a batch by module, each with its mode of mixing pointers.
 fn trees(seed: usize, batch: usize, sizes: &[usize]) -> Vec<Vec<(Tree, Mode)>> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&(seed as u64).to_le_bytes());
@@ -99,7 +99,7 @@ fn current(modules: &[Vec<(Tree, Mode)>]) -> Vec<Vec<program::Program>> {
         .collect()
 }
 
-/// Runs a batch, and describes its failure, after minimising it.
+/// Runs a batch; minimises and describes its failure.
 fn run_batch(
     seed: usize,
     number: usize,
@@ -163,7 +163,7 @@ fn run_batch(
             let whole = current(std::slice::from_ref(module)).remove(0);
             if let Some(found) = alone(whole, shift) {
                 message = format!(
-                    "a module fails, but none of its programs: {}",
+                    "a module fails, but none of its programs does alone: {}",
                     found.message
                 );
             }
@@ -181,7 +181,7 @@ fn run_batch(
 }
 
 #[test]
-fn every_global_access_is_traced_once_and_no_other() {
+fn traces_contain_exactly_the_global_accesses() {
     let programs = setting("SUPERSTEP_GENERATED_PROGRAMS", 2000);
     let sizes = if programs >= LONG_RUN {
         LONG_MODULE_SIZES
@@ -192,12 +192,12 @@ fn every_global_access_is_traced_once_and_no_other() {
 }
 
 #[test]
-fn every_global_access_of_cuda_sources_is_traced_once_and_no_other() {
+fn traces_of_cuda_sources_contain_exactly_the_global_accesses() {
     let programs = setting("SUPERSTEP_GENERATED_SOURCES", 300);
     run_all(programs, SOURCE_SIZES, Language::Cuda);
 }
 
-/// Runs at least this number of programs on all processors.
+/// Runs at least `programs` programs on all processors.
 fn run_all(programs: usize, sizes: &[usize], language: Language) {
     let seed = setting("SUPERSTEP_GENERATED_SEED", 0);
     let batch_size = sizes.iter().sum::<usize>();

@@ -29,7 +29,7 @@ impl Body<'_> {
         });
     }
 
-    /// Casts a pointer to the space into which it points.
+    /// Casts a pointer to the space that it points into.
     pub fn typed(&mut self, choices: [u16; 4]) {
         let list: Vec<Pointer> = self.scope.pointers.clone();
         let known: Vec<&Pointer> = list
@@ -65,7 +65,7 @@ impl Body<'_> {
         self.scope.pointers.push(Pointer { text, ..pointer });
     }
 
-    /// Writes instructions that pass on a pointer.
+    /// Writes instructions that return a pointer unchanged.
     pub fn unchanged(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         let pointer = self.generic(&pointer);
@@ -117,7 +117,7 @@ impl Body<'_> {
         }
     }
 
-    /// Reads a pointer.
+    /// Writes a load of a pointer.
     pub fn load_pointer(&mut self, choices: [u16; 4]) {
         let slots = pick(&self.scope.slots, choices[0]);
         let address = self.slot(&slots, choices[1]);
@@ -139,7 +139,7 @@ impl Body<'_> {
         Some(self.generic(&pointer))
     }
 
-    /// Writes a pointer.
+    /// Writes a store of a pointer.
     pub fn store_pointer(&mut self, choices: [u16; 4]) {
         let Some(slots) = self.slots_where(choices[0], |s| s.writable) else {
             return;
@@ -152,7 +152,7 @@ impl Body<'_> {
         self.line(&format!("store ptr {}, ptr {address}", pointer.text));
     }
 
-    /// Writes a pointer as a number.
+    /// Writes a store of a pointer as a number.
     pub fn store_pointer_as_number(&mut self, choices: [u16; 4]) {
         let Some(slots) = self.slots_where(choices[0], |s| s.writable) else {
             return;

@@ -1,4 +1,4 @@
-//! Writes programs, and modules of them.
+//! Writes programs, and modules that contain them.
 
 use super::body::{Body, ORACLE, TRACED};
 use super::calls;
@@ -8,9 +8,9 @@ use super::scope::{Layout, Life, Mode, Pointer, Scope, Slots, Space};
 use std::fmt::Write as _;
 use superstep_trace::Op;
 
-/// Everything to which a program's functions can refer.
+/// Everything that a program's functions can refer to.
 pub struct Objects {
-    /// Prefix of all names of the program.
+    /// Prefix of all names in the program.
     pub prefix: String,
     /// Restrictions on mixing pointers.
     pub mode: Mode,
@@ -26,7 +26,7 @@ pub struct Objects {
 /// Form of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// With a call of the oracle before each access.
+    /// With a call to the oracle before each access.
     Oracle,
     /// For the instrumenter; `barriers` keeps LLVM from merging accesses.
     Traced {
@@ -36,7 +36,7 @@ pub enum Form {
 }
 
 impl Objects {
-    /// Returns one of the functions whose address is taken. Not all are, so that some only have direct calls.
+    /// Returns one of the functions whose address is taken. Some are left out, and only called directly.
     pub fn pointed_to(&self, choice: u16) -> usize {
         self.functions - 1 - usize::from(choice) % self.functions.div_ceil(2)
     }
@@ -58,7 +58,7 @@ impl Objects {
         )
     }
 
-    /// Returns four constants for stack or shared memory.
+    /// Returns four initial pointers for stack or shared memory.
     pub fn initial_targets(&self, choice: u16) -> [String; 4] {
         let global = format!("ptr {}", self.constant("g0", 1));
         let other = format!(
@@ -140,7 +140,7 @@ impl Objects {
         scope
     }
 
-    /// Whether the table in constant memory only points to writable memory.
+    /// Whether the table in constant memory points only to writable memory.
     fn constant_table_is_writable(&self) -> bool {
         self.mode != Mode::Free || self.memory[7].is_multiple_of(2)
     }
@@ -309,7 +309,7 @@ fn table_parameter(holds: Life) -> Slots {
     }
 }
 
-/// Puts the arguments before everything else: small choices, to which shrinking leads, then select them.
+/// Puts the arguments before everything else, so that small choices, which shrinking prefers, select them.
 fn front(scope: &mut Scope, pointers: Vec<Pointer>, slots: Vec<Slots>) {
     scope.pointers.splice(0..0, pointers);
     scope.slots.splice(0..0, slots);

@@ -28,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
     (0..100_u8, any::<[u16; 4]>()).prop_map(|(kind, choices)| Step { kind, choices })
 }
 
-/// Generates programs with at most this number of kernels, whose functions and kernels have steps in the given ranges.
+/// Generates programs with at most `most_kernels` kernels; the other parameters limit the steps of each function and kernel.
 fn sized(
     functions: usize,
     by_value: usize,
@@ -50,7 +50,7 @@ fn sized(
         .boxed()
 }
 
-/// Generates all programs. Larger ones combine more; of smaller ones, more can be run in the same time.
+/// Generates all programs. Larger ones combine more; smaller ones run faster, so more of them can be run.
 pub fn recipe() -> impl Strategy<Value = Recipe> {
     prop_oneof![6 => sized(6, 4, 3..16, 1), 1 => sized(12, 8, 10..40, 2)]
 }

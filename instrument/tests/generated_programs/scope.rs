@@ -1,9 +1,9 @@
-//! Values in scope in a generated function, with the generator's knowledge of them.
+//! Values in scope in a generated function, with what the generator knows about them.
 
-/// Memory of an object: the ground truth by construction, independent of the analysis under test.
+/// Space of an object: the ground truth by construction, independent of the analysis under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// Buffers of the host, global variables, string literals, `malloc`.
+    /// Buffers allocated by the host, global variables, string literals, `malloc`.
     Global,
     /// `__shared__` variables.
     Shared,
@@ -14,7 +14,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// Returns NVPTX's number of the space.
+    /// Returns NVPTX's number for the space.
     pub fn number(self) -> u32 {
         match self {
             Space::Global => 1,
@@ -32,10 +32,10 @@ pub enum Mode {
     Free,
     /// Memory only holds pointers to global memory, and only their addresses are converted to numbers.
     Pure,
-    /// As pure; in addition, phis and selects only join pointers to one space, and nothing else hides a pointer's origin, so that
-    /// everything can be proven.
+    /// Like `Pure`; in addition, phis and selects only join pointers to one space, and nothing else hides a pointer's
+    /// origin, so that everything can be proven.
     Plain,
-    /// As plain, but one kernel ends by storing one other address in memory, in one way, and using it from there.
+    /// Like `Plain`, but one kernel ends by storing one other address in memory and using it from there.
     Smuggling,
 }
 
@@ -57,7 +57,7 @@ pub struct Pointer {
     pub text: String,
     /// Number of its type's address space; 0 is generic.
     pub number: u32,
-    /// Number of bytes from the pointer on: 128 at an object's start, else 64.
+    /// Number of bytes available at the pointer: 128 at an object's start, otherwise 64.
     pub span: u32,
     /// Whether it may be written through.
     pub writable: bool,
@@ -99,11 +99,11 @@ pub struct Slots {
     pub layout: Layout,
     /// Whether pointers may be stored there.
     pub writable: bool,
-    /// Whether the targets of its pointers may be written.
+    /// Whether its pointers' targets may be written.
     pub writable_targets: bool,
     /// Shortest lifetime of its pointers' targets.
     pub holds: Life,
-    /// Minimum lifetime of targets of pointers that may be stored there.
+    /// Minimum lifetime that a pointer's target must have to be stored there.
     pub takes: Life,
 }
 
@@ -123,7 +123,7 @@ impl Slots {
     }
 }
 
-/// Everything to which a statement can refer.
+/// Everything that a statement can refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Pointers to data.

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use superstep_trace::ModuleTable;
 
-/// Clang of LLVM 22.
+/// Returns the path of LLVM 22's Clang.
 fn clang() -> PathBuf {
     let prefix = option_env!("LLVM_SYS_221_PREFIX").unwrap_or("/usr/lib/llvm-22");
     let inside = Path::new(prefix).join("bin/clang");
@@ -42,7 +42,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Compiled once for the whole test.
+    /// Returns the files, compiled once for the whole test.
     pub fn get() -> &'static Shared {
         static SHARED: OnceLock<Shared> = OnceLock::new();
         SHARED.get_or_init(|| Shared::build().unwrap())
@@ -127,7 +127,7 @@ pub struct Instrumentation<'a> {
 }
 
 impl Instrumentation<'_> {
-    /// Runs the instrumenter; an error is its message.
+    /// Runs the instrumenter; an error contains its message.
     pub fn run(&self) -> Result<ModuleTable, String> {
         let table = self.output.with_extension("json");
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"));

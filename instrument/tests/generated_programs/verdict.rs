@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use superstep_trace::{ModuleTable, Op};
 
-/// Access, as the test compares it.
+/// Access in the form that the test compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     op: Option<Op>,
@@ -35,7 +35,7 @@ pub fn judge(words: &[u64], tables: &[ModuleTable]) -> Result<Judgement, String>
     };
     while let Ok(&[module, program, count]) = take(3) {
         let key = (module as usize, program as usize);
-        let table = tables.get(key.0).ok_or("a module without a table")?;
+        let table = tables.get(key.0).ok_or("a module has no table")?;
         let mut run = Run::default();
         for event in take(4 * count)?.chunks_exact(4) {
             run.events.push(decode(event, table)?);
@@ -62,17 +62,17 @@ pub fn judge(words: &[u64], tables: &[ModuleTable]) -> Result<Judgement, String>
 
 fn decode(event: &[u64], table: &ModuleTable) -> Result<Event, String> {
     let &[what, width_bytes, object, offset] = event else {
-        return Err("an event has four words".to_owned());
+        return Err("an event does not have four words".to_owned());
     };
     let op = if what >> 32 == 1 {
         Op::from_code(what as u8)
     } else {
         let index = (what & 0xffff) as usize;
-        let site = table.sites.get(index).ok_or("an event without a site")?;
+        let site = table.sites.get(index).ok_or("an event has no site")?;
         if u64::from(site.id.0) != what || ![0, width_bytes].contains(&u64::from(site.width_bytes))
         {
             return Err(format!(
-                "the site {site:?} has an event of {width_bytes} bytes"
+                "the site {site:?} has an event that is {width_bytes} bytes wide"
             ));
         }
         Some(site.op)
@@ -99,7 +99,7 @@ fn difference(oracle: &Run, traced: &Run) -> Option<String> {
         return Some(format!("access {common} is missing: {missing:?}"));
     }
     if let Some(more) = traced.events.get(common) {
-        return Some(format!("there is an access too many: {more:?}"));
+        return Some(format!("there is one access too many: {more:?}"));
     }
     (oracle.memory != traced.memory).then(|| "the final memory differs".to_owned())
 }

@@ -1,9 +1,9 @@
-// What a probe's handler finds: the context of the launch, and how fields get from threads into memory.
+// Support code for probe handlers: the context of the launch, and how fields get from threads into memory.
 //
-// This header and a handler become one CUDA file for both backends: the code around it is generated from the probe's YAML
-// (harness/src/probe/glue.rs), compiled to device IR, linked into the program's and inlined. For the CPU backend it is compiled
-// with SUPERSTEP_CPU: there the lanes of a warp do not run together, so what concerns a warp is logged, and the handler is called
-// later for the lanes that were at a place together (docs/probes.md).
+// This header and a handler become one CUDA file for both backends: the code around them is generated from the probe's YAML
+// (build/src/probe/glue.rs), compiled to device IR, linked into the program's and inlined. For the CPU backend it is
+// compiled with SUPERSTEP_CPU: there the lanes of a warp do not run together, so warp-level events are logged, and the
+// handler is called later for the lanes that reached a place together (docs/probes.md).
 #ifndef SUPERSTEP_PROBE_H
 #define SUPERSTEP_PROBE_H
 
@@ -14,7 +14,7 @@ typedef unsigned long long u64;
 
 // Written by the host for each launch; mirrored by runtime/core/src/probe/layout.rs.
 struct Context {
-  u64 fields;        // address; word w of unit u lies w * slot_stride + u * unit_stride words behind it
+  u64 fields;        // address; word w of unit u is at w * slot_stride + u * unit_stride, in words
   u64 slot_stride;
   u64 unit_stride;
   u64 units;
@@ -26,13 +26,14 @@ struct Context {
   u32 replicas;
 };
 
-// How the values of several threads become one. Memory holds the complement for Min and And: zeroes mean "nothing yet".
+// How the values of several threads are combined. Memory holds the complement for Min and And, so that zero means "nothing
+// yet".
 enum Combine { Sum, Min, Max, And, Or };
 
 __device__ inline const Context *context_of(void *context) { return static_cast<const Context *>(context); }
 
-// What stays as it is for the whole launch is read past coherence, once for many uses; and what lies in global memory is said to lie
-// there: an atomic on an address that could be anywhere is one whose answer is waited for.
+// Values that are constant during a launch are read through the non-coherent cache, once for many uses. Pointers to global
+// memory are marked as such: an atomic on a generic address waits for its result.
 #ifdef SUPERSTEP_CPU
 __device__ inline u64 fixed(const u64 &word) { return word; }
 __device__ inline u32 fixed(const u32 &word) { return word; }
@@ -53,13 +54,14 @@ __device__ inline u64 thread() {
 __device__ inline u32 sm() { return __nvvm_read_ptx_sreg_smid(); }
 __device__ inline u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
 
-// This SM's number among the copies of what is kept for a launch. There are as many as SMs; one with a higher number only has to share.
+// Returns the index of this SM's copy of the data kept per launch. There are as many copies as SMs; an SM with a higher
+// number shares copy 0.
 __device__ inline u32 copy(u32 copies) {
   const u32 own = sm();
   return own < copies ? own : 0;
 }
 
-// This SM's copy of the tables, so that SMs do not wait for each other.
+// Returns this SM's copy of the tables. Separate copies keep SMs from waiting for each other.
 __device__ inline u64 *tables(void *context) {
   const Context *c = context_of(context);
   return in_global_memory<u64>(fixed(c->tables) + copy(fixed(c->replicas)) * fixed(c->table_words) * 8);
@@ -73,8 +75,8 @@ template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
 
 #ifndef SUPERSTEP_CPU
 
-// The lanes that are here together. Where the handler is called and not inlined, several sites share this code: lanes stay with
-// those of their site.
+// Returns the lanes that execute this together. Where the handler is not inlined, several sites share this code, so lanes
+// are grouped by site.
 __device__ inline u32 lanes_here(u32 site) {
   const u32 active = __activemask();
   if (__builtin_constant_p(site)) return active;
@@ -109,7 +111,7 @@ __device__ inline u64 or_bits(u32 mask, u64 value, u32 width) {
 #endif
 }
 
-// Mostly all lanes share a line, or the lines only rise or only fall from lane to lane, and changes can be counted.
+// Usually all lanes share a line, or lines only rise or only fall from lane to lane, so that the changes can be counted.
 __device__ inline u32 unique_lines(u32 mask, u64 address) {
   const u64 line = address >> 5;
   int same;
@@ -123,7 +125,7 @@ __device__ inline u32 unique_lines(u32 mask, u64 address) {
   return __popc(__ballot_sync(mask, leads(__match_any_sync(mask, line))));
 }
 
-// Whether memory does not know yet what all lanes of the mask agree on: a read, which is cheaper than an atomic that changes nothing.
+// Returns whether `value` would change the word. This read is cheaper than an atomic that changes nothing.
 template <Combine C> __device__ inline bool is_news(const u64 *word, u64 value) {
   if (C == Sum) return value != 0;
   const u64 known = *word;
@@ -136,8 +138,9 @@ template <Combine C> __device__ inline void change(u64 *word, u64 value) {
   else atomicOr(word, value);
 }
 
-// Each lane for itself: lanes that part on the way to their end bring fields of different places at the same time, and sums over lanes then
-// came to the wrong place. What concerns a warp was counted by one lane anyway. Not inlined: a kernel may have hundreds of fields.
+// Each lane writes its own value: lanes that diverge before they end write fields of different places at the same time, so a
+// sum over lanes could go to the wrong place. Counts per warp come from one lane anyway. Not inlined, since a kernel may
+// have hundreds of fields.
 template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 address, u64 value) {
   u64 *word = in_global_memory<u64>(address);
   if (value != 0 && is_news<C>(word, value)) change<C>(word, value);
@@ -145,8 +148,8 @@ template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 a
 
 #else
 
-// What the host says about the lanes that were at a place together; mirrored by runtime/cpu/src/record/probed.rs. What the place's handler is not
-// passed is left out.
+// The host's description of the lanes that reached a place together; mirrored by runtime/cpu/src/record/probed.rs. Values
+// that the place's handler does not take are not filled in.
 struct Group {
   void *context;
   u64 and_bits, or_bits;
@@ -156,7 +159,7 @@ struct Group {
 
 extern "C" __device__ void __superstep_probe_log(u32 site, u32 width, u64 payload);
 
-// A CTA runs on one worker, and each worker has its own unit of a launch: no two threads write one word.
+// A CTA runs on one worker, and each worker has its own unit per launch, so no two threads write to the same word.
 template <Combine C> __device__ inline void keep_shared(u64 address, u64 value) {
   u64 *word = in_global_memory<u64>(address);
   *word = join<C>(*word, value);
@@ -170,7 +173,7 @@ template <Combine C, class Word> __device__ inline void keep(u64 address, Word v
   keep_shared<C>(address, stored);
 }
 
-// A thread's own word. A kernel's fields are written once, those of a device function each time that it returns.
+// Writes a thread's own word. A kernel's fields are written once, those of a device function each time it returns.
 template <Combine C, class Word> __device__ inline void keep_own(u64 address, Word value, bool once) {
   Word *word = in_global_memory<Word>(address);
   const Word stored = C == Min || C == And ? (Word)~value : value;

@@ -53,11 +53,11 @@ table! {
     pub struct Claim = "claims": Eq {
         claim: String = "C1 to C15";
         figure: String = "figure of the thesis";
-        statement: String = "what the thesis says, in our words";
+        statement: String = "the thesis's statement, paraphrased";
         verdict: Verdict = "holds, differs or not-measurable";
         numbers: String = "the rule and the numbers that decide";
         published: String =
-            "for one that differs: whether the published numbers bear it out; empty in runs of other sizes";
+            "if it differs: whether the published numbers bear it out; empty in runs of other sizes";
     }
 }
 
@@ -105,8 +105,7 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
 
 fn judge_published(figure: &str, judge: rules::Judge) -> String {
     if !JUDGED.contains(&figure) {
-        return "not judged: no numbers of this figure are published that the rule needs"
-            .to_owned();
+        return "not judged: the numbers that the rule needs are not published".to_owned();
     }
     let programs = PROGRAMS.map(program);
     match judge(&rules::Six::new(programs.each_ref())) {

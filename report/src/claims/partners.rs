@@ -12,7 +12,7 @@ fn degrees<'a>(metrics: &'a Metrics, direction: &str) -> impl Iterator<Item = &'
     rows.filter(move |row| row.direction == direction)
 }
 
-/// Counts the bins with at least 5 % of the entries; the larger count of both directions.
+/// Counts the bins with at least 5 % of the entries, in the direction that has more of them.
 fn bins_in_use(metrics: &Metrics) -> usize {
     let used = |direction| degrees(metrics, direction).filter(|row| row.share >= 0.05);
     used("out").count().max(used("in").count())
@@ -36,7 +36,7 @@ pub(super) fn c8(six: &Six<'_>) -> (bool, String) {
     (holds && steady >= 0.9, numbers)
 }
 
-/// Returns the share of entries with a single partner; the smaller share of both directions.
+/// Returns the share of entries with a single partner, in the direction with the smaller share.
 fn single_partner(metrics: &Metrics) -> f64 {
     let single = metrics.degrees.iter().filter(|row| row.bin == 1);
     single.map(|row| row.share).fold(1.0, f64::min)
@@ -92,7 +92,7 @@ pub(super) fn c11(six: &Six<'_>) -> (bool, String) {
     let stencils = hs2d.len().min(hs3d.len());
     let holds = hist.iter().any(|&bin| bin >= 64) && stencils >= 3 && bfs.len() >= 6;
     let numbers = format!(
-        "bins of load strides with at least 1 %: hs2d {hs2d:?}, hs3d {hs3d:?}, bfs {bfs:?}; hist with at least 50 %: {hist:?}; required: hist from 64 bytes on, three or more in the stencils, six or more in bfs"
+        "bins of load strides with at least 1 %: hs2d {hs2d:?}, hs3d {hs3d:?}, bfs {bfs:?}; hist with at least 50 %: {hist:?}; required: hist at 64 bytes or more, three or more in the stencils, six or more in bfs"
     );
     (holds, numbers)
 }
@@ -139,7 +139,7 @@ pub(super) fn c12(six: &Six<'_>) -> (bool, String) {
         && same >= 10.0 * other;
     let pairs = if everybody { "yes" } else { "no" };
     let numbers = format!(
-        "most receivers of a CTA among the first 200: hs2d {most_hs2d}, hs3d {most_hs3d}, path {most_path}; hist and nbody all pairs: {pairs}; reads of a pair in path {low} to {high}; in bfs {same:.1} where the number is the same, {other:.1} elsewhere"
+        "most receivers of a CTA among the first 200: hs2d {most_hs2d}, hs3d {most_hs3d}, path {most_path}; hist and nbody all pairs: {pairs}; reads of a pair in path {low} to {high}; in bfs {same:.1} between equal CTA numbers, {other:.1} otherwise"
     );
     (holds, numbers)
 }

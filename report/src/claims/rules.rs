@@ -1,4 +1,4 @@
-//! Judges of the statements, and the programs that these are about.
+//! Judges of the statements, and the programs they concern.
 
 use super::Program;
 use super::partners::{c8, c9, c10, c11, c12};
@@ -9,7 +9,7 @@ use superstep_analysis::metrics::Metrics;
 /// Returns whether a statement holds, and the numbers that decide.
 pub(super) type Judge = fn(&Six<'_>) -> (bool, String);
 
-/// The figure that runs in situ lack.
+/// The figure that in-situ runs lack.
 pub(super) const OF_STRIDES: &str = "6.5";
 
 pub(super) struct Six<'a> {

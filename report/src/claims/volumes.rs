@@ -35,7 +35,7 @@ pub(super) fn c4(six: &Six<'_>) -> (bool, String) {
     let holds = path.max(bfs) < regular;
     let [path, bfs, regular] = [path, bfs, regular].map(percent);
     let numbers =
-        format!("share: bfs {bfs}, path {path}; the smallest of the four others {regular}");
+        format!("share: bfs {bfs}, path {path}; the smallest of the other four {regular}");
     (holds, numbers)
 }
 
@@ -50,7 +50,7 @@ pub(super) fn c5(six: &Six<'_>) -> (bool, String) {
     )
 }
 
-/// Returns the share of the transfers whose sizes have the ranks `places` by frequency.
+/// Returns the share of transfers whose sizes rank in `places` by frequency.
 fn frequent_sizes(metrics: &Metrics, places: Range<usize>) -> f64 {
     let counts = metrics.transfer_sizes.iter().map(|row| row.transfers);
     let mut counts: Vec<u64> = counts.collect();
@@ -96,11 +96,11 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
     (others && few && slopes.is_some(), numbers)
 }
 
-/// Returns the share of the used CTAs that are at the border of the grid. Each transfer has two ends, so at most about
-/// twice this share of the transfers touches the border.
+/// Returns the share of the used CTAs at the edge of the grid. Each transfer has two ends, so at most about twice this share
+/// of the transfers touches the edge.
 fn border(metrics: &Metrics) -> f64 {
     let inner = |row: &BisectionRow| match row.coordinates {
-        // A dimension with one coordinate has no border.
+        // A dimension with one coordinate has no edge.
         0..2 => 1.0,
         extent => (extent as f64 - 2.0) / extent as f64,
     };
@@ -120,11 +120,11 @@ pub(super) fn c7(six: &Six<'_>) -> (bool, String) {
         let [second, border] = [second_size(metrics), border(metrics)].map(percent);
         let sizes = sizes(metrics);
         format!(
-            "{sizes} sizes, the second most frequent of them {second} of the transfers, the border {border} of the CTAs"
+            "{sizes} sizes, the second most frequent with {second} of the transfers, {border} of the CTAs at the grid's edge"
         )
     };
     let numbers = format!(
-        "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; a step of the border has at most twice its share",
+        "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; required: the second's share at most twice the edge's",
         sizes(six.hist),
         sizes(six.nbody),
         step(six.hs2d),

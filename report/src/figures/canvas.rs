@@ -14,14 +14,14 @@ use std::sync::OnceLock;
 
 /// The generic font family in the SVG. The PNG's font is registered under this name.
 const FAMILY: &str = "sans-serif";
-/// Font sizes of plotters are 1.24 times the em.
+/// Font sizes in plotters are 1.24 times the em.
 const SIZE_PER_EM: f64 = 1.24;
 
 pub struct Canvas<'a, DB: DrawingBackend> {
     area: &'a DrawingArea<DB, Shift>,
     figure: &'static str,
     scale: f64,
-    /// Distance by which texts are moved down, in ems.
+    /// Distance by which text is moved down, in ems.
     drop: f64,
 }
 
@@ -41,7 +41,7 @@ pub fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
 }
 
 impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
-    /// `scale` is in pixels per unit. `drop` is the number of ems by which the backend sets texts too high.
+    /// `scale` is in pixels per unit. `drop` is the number of ems by which the backend places text too high.
     pub(super) fn new(
         area: &'a DrawingArea<DB, Shift>,
         figure: &'static str,

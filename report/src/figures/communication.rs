@@ -1,4 +1,4 @@
-//! Figures 6.2 to 6.9 of the thesis, from the tables of the metrics, for one or more applications.
+//! Figures 6.2 to 6.9 of the thesis, from the metrics tables, for one or more applications.
 
 use super::maps::{FIRST, PART, WHOLE, has_part, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
@@ -158,14 +158,14 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
             let own = rows.filter(|row| row.direction == direction);
             own.map(|row| row.share).collect()
         });
-        let label = "partners (bins up to the next)";
+        let label = "partners (each bin up to the next)";
         binned(&DEGREE_BINS, label, shares, "share of entries")
     };
     Multiples::new(
         "degree",
         "Communication partners of a CTA (Rieber 2017, figure 6.3)",
         "How many CTAs a CTA sends to (out-degree) and receives from (in-degree). \
-         Each bin reaches up to the next number.",
+         Each bin extends up to the next number.",
         &[
             ("out-degree", palette::BLUE),
             ("in-degree", palette::ORANGE),
@@ -202,11 +202,11 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         "bisection",
         "Volume across a cut through the grid (Rieber 2017, figure 6.4)",
         "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
-         The lighter bars count as the thesis does, from the low side to any higher coordinate and from the high side to the low one.",
+         The lighter bars count in the thesis's way, from the low side to any higher coordinate and from the high side to the low one.",
         &[
             ("across the middle", palette::GREEN),
             (
-                "as in the thesis: also between CTAs of the low side",
+                "as in the thesis: also within the low side",
                 palette::LIGHT_PURPLE,
             ),
         ],
@@ -222,14 +222,14 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
             let own = rows.filter(|row| row.access == access);
             own.map(|row| row.share).collect()
         });
-        let label = "stride (bytes, bins up to the next)";
+        let label = "stride (bytes, each bin up to the next)";
         binned(&STRIDE_BINS, label, shares, "share of strides")
     };
     Multiples::new(
         "stride",
         "Strides of communicating loads and stores (Rieber 2017, figure 6.5)",
         "Distances between consecutive addresses that one CTA accesses to communicate. \
-         Each bin reaches up to the next number.",
+         Each bin extends up to the next number.",
         &[("loads", palette::BLUE), ("stores", palette::ORANGE)],
         plots(applications, plot),
         joined(applications, |metrics| &metrics.strides),

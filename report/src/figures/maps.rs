@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::{Axis, DensityRow, SIDE};
 
-/// From light to dark, in equal steps of lightness and one hue, so that it also works in greyscale.
+/// Shades of one hue from light to dark, in equal steps of lightness, so that they also work in greyscale.
 const SHADES: [RGBColor; 6] = [
     RGBColor(198, 225, 243),
     RGBColor(140, 194, 226),
@@ -39,12 +39,12 @@ pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multip
         _ => ("density-whole", "the whole grid".to_owned()),
     };
     let mut legend = SHADES.map(|shade| ("", shade));
-    legend[SHADES.len() - 1].0 = "few to many reads (log scale, each plot on its own)";
+    legend[SHADES.len() - 1].0 = "few to many reads (log scale per plot)";
     Multiples::new(
         name,
         format!("Reads between CTAs: {of} (Rieber 2017, figure 6.6)"),
         "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
-         The darker the cell, the more reads; on the diagonal both have the same number.",
+         The darker the cell, the more reads; on the diagonal, both CTAs have the same number.",
         &legend,
         plots(applications, |metrics| plot(&cells(metrics, map))),
         joined(applications, |metrics| cells(metrics, map)),
@@ -74,7 +74,7 @@ fn plot(cells: &[&DensityRow]) -> Plot {
     Plot {
         note: match max {
             0 => String::new(),
-            max => format!("at most {max} reads a cell"),
+            max => format!("at most {max} reads per cell"),
         },
         x: scale(&axes[0], "source CTA"),
         y: scale(&axes[1], "receiving CTA"),

@@ -136,7 +136,7 @@ pub enum Layout {
     Grid,
     /// In rows, square, without grid lines.
     Maps,
-    /// Stacked vertically, with room for texts over the bars.
+    /// Stacked vertically, with room for text above the bars.
     Stacked,
 }
 
@@ -160,11 +160,11 @@ const HEAD: f64 = 78.0;
 /// Margins around the inside of a plot: left, right, top, bottom.
 const AROUND: (f64, f64, f64, f64) = (66.0, 14.0, 26.0, 50.0);
 const COLUMNS: usize = 3;
-/// Anchors of texts.
+/// Text anchors.
 const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
 const CENTRE: (HPos, VPos) = (HPos::Center, VPos::Center);
 const BELOW: (HPos, VPos) = (HPos::Center, VPos::Top);
-/// Minimum number of bands at which those of stacked plots are too narrow for texts over the bars.
+/// Minimum number of bands at which stacked plots have no room for text above the bars.
 pub(super) const MANY: usize = 13;
 
 impl Multiples {

@@ -46,7 +46,7 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         "Communicating bytes of each superstep (Rieber 2017, figure 6.7)",
         "Bytes that a superstep receives from earlier ones, and bytes it stores that later ones read.",
         &[
-            ("loads, each byte once for a pair of CTAs", palette::BLUE),
+            ("loads, each byte once per pair of CTAs", palette::BLUE),
             ("stores that are read later", palette::ORANGE),
         ],
         plots(applications, plot),
@@ -70,7 +70,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
         let max = rows.iter().map(|row| row.bytes).max().unwrap_or(0) as f64;
         Plot {
             x: Scale::numbers(count, "launches in between"),
-            // Leave room for the text over the highest bar.
+            // Leave room for the text above the highest bar.
             y: Scale::linear(max * 1.08, "transferred bytes", bytes),
             marks,
             ..Plot::default()
@@ -186,7 +186,7 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
                 false => name,
             }
         });
-        let label = "milliseconds since the first launch, traced";
+        let label = "milliseconds since the first launch (traced)";
         Plot {
             x: Scale::linear(end, label, thousandths),
             y: Scale::bands(names, ""),

@@ -66,11 +66,11 @@ impl Program {
             || (all(&[("", &Metrics::default())]).iter()).any(|figure| figure.name == name);
         match name {
             "stride" if self.metrics.is_some() => Some(
-                "distances between addresses, and a capture in situ keeps sums only; trace the program",
+                "distances between addresses, but an in-situ capture has only sums; trace the program",
             ),
-            "timeline" if self.metrics.is_some() => {
-                Some("when launches ran, which the capture does not say; trace the program again")
-            }
+            "timeline" if self.metrics.is_some() => Some(
+                "when launches ran, which the capture does not record; trace the program again",
+            ),
             "stride" | "timeline" => Some(NO_ACCESSES),
             _ if is_any() => Some(NO_ACCESSES),
             _ => None,
@@ -78,7 +78,7 @@ impl Program {
     }
 }
 
-const NO_ACCESSES: &str = "how CTAs communicate, and the capture has no accesses";
+const NO_ACCESSES: &str = "how CTAs communicate, but the capture has no accesses";
 
 #[cfg(test)]
 mod tests;

@@ -38,7 +38,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         facts.extend(estimates(selection));
     }
     if benchmark.in_situ {
-        let note = "in situ: added up while kernels ran, without a trace. Strides (figure 6.5), arrays, source lines, footprints, widths of accesses \
+        let note = "in situ: added up while kernels ran, without a trace. Strides (figure 6.5), arrays, source lines, footprints, access widths \
              and a digest need a trace";
         facts.push(("Recorded", note.to_owned()));
     }
@@ -73,7 +73,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         let same = match benchmark.same() {
             Reproducibility::Digests => "the same in every run",
             Reproducibility::Counts => {
-                "not deterministic: it varies from run to run, the counts do not"
+                "not deterministic: it varies from run to run, but the counts do not"
             }
             Reproducibility::Launches => "not deterministic: it varies from run to run",
             Reproducibility::CountsEachLaunch => {
@@ -105,7 +105,9 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     let words = lines.map(|line| {
         let quantity = line.quantity.replace('_', " ");
         let text = match (line.estimate.total, line.estimate.interval) {
-            (None, _) => format!("{quantity}: unknown, because the sample has nothing of one part"),
+            (None, _) => {
+                format!("{quantity}: unknown, because the sample misses one part entirely")
+            }
             (Some(total), None) => format!("{quantity}: {}, error unknown", count(total)),
             (Some(total), Some([low, high])) => {
                 let [total, low, high] = [total, low, high].map(count);
@@ -139,10 +141,10 @@ fn opaque_in_words(opaque: &OpaqueSummary) -> String {
     let launches = grouped(opaque.launches);
     let time = match opaque.share {
         Some(share) => format!("{} of the GPU's time", percent(share)),
-        None => "an unknown part of the GPU's time".to_owned(),
+        None => "an unknown share of the GPU's time".to_owned(),
     };
     format!(
-        "{launches} of code that Superstep did not build, {time} in the untraced run; what they wrote counts as unknown"
+        "{launches} launches of code that Superstep did not build, {time} in the untraced run; their writes count as unknown"
     )
 }
 
@@ -154,7 +156,7 @@ fn opaque_kernels(name: &str, opaque: &OpaqueSummary) -> Markup {
             ("Time in ns", Cell::count(kernel.ns)),
         ]
     });
-    let caption = format!("Kernels that Superstep did not build, of {name}, untraced");
+    let caption = format!("Kernels of {name} that Superstep did not build, untraced");
     html! { h3 { "Opaque launches" } (table(&caption, rows)) }
 }
 

@@ -1,4 +1,4 @@
-//! The page's figures of communication, and the statements of the thesis compared with the measurements.
+//! The page's communication figures, and the statements of the thesis compared with the measurements.
 
 use super::{places, published};
 use crate::claims::{self, Claim, Program, Verdict};
@@ -82,7 +82,7 @@ pub(super) fn section(
              Figure numbers refer to the thesis (" (thesis()) ")."
         }
         @if !without.is_empty() {
-            p { "Strides (figure 6.5) need a trace; there is none of " (without.join(", ")) "." }
+            p { "Strides (figure 6.5) need a trace; there is none for " (without.join(", ")) "." }
         }
         (published::introduction(run, rows))
         @for figure in side_by_side(measured, rows) {

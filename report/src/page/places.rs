@@ -82,7 +82,7 @@ fn within_launch_table(name: &str, lines: &[WithinLaunchRow]) -> Markup {
     })
 }
 
-/// Renders the bounds of inexact quantities of a run in situ.
+/// Renders the bounds of inexact quantities of an in-situ run.
 pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.bounds;
     if rows.is_empty() {
@@ -196,7 +196,7 @@ fn patterns(name: &str, metrics: &Metrics) -> Markup {
     });
     html! {
         p {
-            "The first rule that matches names the pattern. Complete: pairs of CTAs that communicate, of all pairs of a source \
+            "The first rule that matches names the pattern. Complete: CTA pairs that communicate, as a share of all pairs of a source \
              and a receiver. Neighbours: share of the bytes that pass between CTAs at most 1 apart in each dimension. \
              Replication: mean number of receivers of a byte."
         }

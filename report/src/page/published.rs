@@ -74,7 +74,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
         Quantity::SuperstepStores => (of_program, Some(at), 0.5, 0.9),
         Quantity::Distance => (of_program, Some(at), 0.15, 0.85),
         Quantity::MeanOutDegree => (of_program, Some(at), 0.2, 0.8),
-        // These are the texts over the bars of the shares.
+        // These are the labels above the bars of the shares.
         Quantity::CutX | Quantity::CutY => return false,
     };
     let height = match row.quantity {
@@ -97,7 +97,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     plot.y.high = plot.y.high.max(height);
     let band = band as f64;
     let line = vec![(band + from, height), (band + to, height)];
-    // Draw the line below the texts over the bars.
+    // Draw the line beneath the labels above the bars.
     let mut marks = plot.marks.iter();
     let place = marks.position(|mark| matches!(mark, Mark::Text(..)));
     let line = Mark::Line(line, 2.5, palette::VERMILLION);
@@ -110,7 +110,7 @@ pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
         return html! {};
     };
     let Some(source) = published::source(number) else {
-        return html! { p { "The thesis published no numbers of figure " (number) "." } };
+        return html! { p { "The thesis published no numbers for figure " (number) "." } };
     };
     let lines = lines(rows, number);
     if lines.is_empty() {

@@ -187,7 +187,7 @@ fn opaque_launches_are_counted_and_named() {
     let page = index(&run, &[]).unwrap();
     check_nesting(&page);
     for text in [
-        "1,201 of code that Superstep did not build, 75.0 % of the GPU's time in the untraced run",
+        "1,201 launches of code that Superstep did not build, 75.0 % of the GPU's time in the untraced run",
         "<code>gemm</code>",
     ] {
         assert!(page.contains(text), "the page lacks {text}: {page}");
@@ -391,7 +391,7 @@ fn run_is_redrawn_from_its_tables() {
 }
 
 #[test]
-fn run_in_situ_shows_bounds() {
+fn in_situ_run_shows_bounds() {
     let row = BoundRow {
         superstep: 1,
         kernel: "step".to_owned(),
@@ -429,7 +429,7 @@ fn run_in_situ_shows_bounds() {
     assert!(!page.contains("stride-hs2d-title"));
     for text in [
         "in situ: added up while kernels ran",
-        "Strides (figure 6.5) need a trace; there is none of hs2d.",
+        "Strides (figure 6.5) need a trace; there is none for hs2d.",
         "500,000–600,000 of 1,048,576 stored bytes (47.7 %–57.2 %)",
         "Quantities with bounds",
         "1,234",

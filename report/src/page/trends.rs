@@ -19,10 +19,10 @@ table_from! {
         suite: String = "suite of the run" => run.suite.clone();
         size: String = "size preset of the run" => run.size.clone();
         device: String = "device of the run" => run.device.clone();
-        run: u64 = "number of the run in the order of their starts, from 0" => number;
+        run: u64 = "number of the run, from 0, in order of start time" => number;
         started: String = "start of the run, UTC" => run.started.clone();
         program: String = "name in the manifest, or `all programs`: the geometric mean" => program.to_owned();
-        value: f64 = "what the figure shows" => value;
+        value: f64 = "value that the figure shows" => value;
     }
 }
 
@@ -41,7 +41,7 @@ const QUANTITIES: [Quantity; 3] = [
     Quantity {
         name: "trend-slowdown",
         title: "Slowdown",
-        description: "Time of the traced program's kernels over that of the untraced one's, run by run.",
+        description: "Kernel time of the traced program divided by that of the untraced one, for each run.",
         label: "traced / untraced",
         of: |program| {
             ratio(
@@ -52,16 +52,16 @@ const QUANTITIES: [Quantity; 3] = [
     },
     Quantity {
         name: "trend-capture",
-        title: "Size of captures",
-        description: "Bytes of the capture's files for each access of a thread, run by run.",
-        label: "bytes an access",
+        title: "Capture size",
+        description: "Bytes in the capture's files per thread access, for each run.",
+        label: "bytes per access",
         of: |program| ratio(program.capture_bytes? as f64, accesses(program)?),
     },
     Quantity {
         name: "trend-analysis",
         title: "Speed of the analysis",
-        description: "Accesses of threads that the analysis went through in a second, run by run.",
-        label: "accesses a second",
+        description: "Thread accesses that the analysis processed per second, for each run.",
+        label: "accesses per second",
         of: |program| ratio(accesses(program)?, program.seconds.analysis?),
     },
 ];
@@ -226,8 +226,8 @@ fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
                 Cell::Number(format!("{passed} of {}", run.benchmarks.len())),
             ),
             ("Slowdown", slowdown),
-            ("Bytes an access", capture),
-            ("Analysed accesses a second", analysis),
+            ("Bytes per access", capture),
+            ("Analysed accesses per second", analysis),
         ]
     });
     let caption = format!("Runs of {heading}: geometric means over the programs that passed");

@@ -18,7 +18,7 @@ table_from! {
         file: String = "its source file; empty when unknown" => hottest.site.file.clone();
         first_line: u64 = "lowest source line in it" => hottest.lines().0;
         last_line: u64 = "highest source line in it" => hottest.lines().1;
-        percent: f64 ["%"] = "its executions, of those of all blocks" => share(program, hottest);
+        percent: f64 ["%"] = "its share of the executions of all blocks" => share(program, hottest);
     }
 }
 
@@ -31,7 +31,7 @@ table_from! {
         file: String = "source file; empty when unknown" => block.site.file.clone();
         first_line: u64 = "lowest source line in it" => block.lines().0;
         last_line: u64 = "highest source line in it" => block.lines().1;
-        instructions: u64 ["instructions"] = "of LLVM's, in the block" => block.site.width.into();
+        instructions: u64 ["instructions"] = "LLVM instructions in the block" => block.site.width.into();
         successors: String = "blocks that may follow, separated by spaces" =>
             block.site.successors.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
         executions: u64 ["executions"] = "by threads, over all launches" => block.fields[0];

@@ -20,11 +20,11 @@ table_from! {
             branches.sites.len() as u64;
         static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
             branches.above_zero(DIVERGENT);
-        static_percent: f64 ["%"] = "static_divergent, of static_branches" => static_percent(branches);
+        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => static_percent(branches);
         dynamic_branches: u64 ["warp executions"] = "executions by warps" => branches.sum(EXECUTIONS);
         dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split" =>
             branches.sum(DIVERGENT);
-        dynamic_percent: f64 ["%"] = "dynamic_divergent, of dynamic_branches" => dynamic_percent(branches);
+        dynamic_percent: f64 ["%"] = "dynamic_divergent as a share of dynamic_branches" => dynamic_percent(branches);
     }
 }
 
@@ -37,7 +37,7 @@ table_from! {
         line: u64 = "source line; 0 when unknown" => branch.site.line.into();
         block: u64 = "basic block that the branch ends" => branch.site.block.into();
         executions: u64 ["warp executions"] = "executions by warps" => branch.fields[EXECUTIONS];
-        active_threads: u64 ["threads"] = "threads in them" => branch.fields[ACTIVE];
+        active_threads: u64 ["threads"] = "threads in these executions" => branch.fields[ACTIVE];
         taken_threads: u64 ["threads"] = "of those, threads that went to the first target" =>
             branch.fields[TAKEN];
         not_taken_threads: u64 ["threads"] = "the others" => branch.fields[ACTIVE] - branch.fields[TAKEN];
@@ -55,7 +55,7 @@ table_from! {
         static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
             branches.above_zero(DIVERGENT);
         sassi_static_divergent: f64 ["branches"] = "SASSI, table 1: divergent static branches" => sassi[1];
-        static_percent: f64 ["%"] = "static_divergent, of static_branches" => static_percent(branches);
+        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => static_percent(branches);
         sassi_static_percent: f64 ["%"] = "SASSI, table 1: their share" => sassi[2];
         dynamic_percent: f64 ["%"] = "executions at which the warp split" => dynamic_percent(branches);
         sassi_dynamic_percent: f64 ["%"] = "SASSI, table 1: divergent executions of branches" => sassi[3];
@@ -88,7 +88,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let figure = Multiples::new(
         "branch-divergence",
         "Warp executions of each conditional branch, and how many diverged",
-        "Each bar is one branch, the one that warps execute most first (SASSI, figure 5).",
+        "Each bar is one branch, the most executed one first (SASSI, figure 5).",
         &[
             ("convergent", palette::SKY_BLUE),
             ("divergent", palette::VERMILLION),

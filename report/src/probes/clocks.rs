@@ -13,13 +13,13 @@ table_from! {
         program: String = "the program" => load.program.to_owned();
         launches: u64 = "kernel launches" => load.launches;
         ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
-        cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, added up" => load.longest;
+        cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, summed up" => load.longest;
         sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
         idle_sms: u64 = "of those, SMs that never ran a CTA" =>
             load.sms.iter().filter(|sm| sm.ctas == 0).count() as u64;
-        mean_percent: f64 ["%"] = "mean over the SMs of their time, of the longest" =>
+        mean_percent: f64 ["%"] = "mean time of the SMs, relative to the longest" =>
             percent(load.shares().sum(), load.sms.len() as f64);
-        least_percent: f64 ["%"] = "time of the SM with the least, of the longest" =>
+        least_percent: f64 ["%"] = "shortest time of an SM, relative to the longest" =>
             percent(load.shares().fold(1.0, f64::min), 1.0);
     }
 }
@@ -32,12 +32,12 @@ table_from! {
         ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => sm.ctas;
         cycles: u64 ["clock cycles"] =
             "from its first CTA's start to its last one's end, added up over the launches" => sm.cycles;
-        percent: f64 ["%"] = "of the same for the SM that took longest in each launch" =>
+        percent: f64 ["%"] = "relative to the SM that took longest in each launch" =>
             percent(sm.cycles as f64, load.longest as f64);
     }
 }
 
-/// Limit of SM numbers, above that of any GPU; larger numbers in the results are errors.
+/// Limit on SM numbers, above any GPU's; larger numbers in the results are errors.
 pub(super) const MOST_SMS: u64 = 1 << 16;
 
 /// Load of a program's SMs, or of its workers on the CPU backend.
@@ -120,7 +120,7 @@ impl<'a> Load<'a> {
             title: self.program.to_owned(),
             note: format!("mean {:.0} %", 100.0 * mean),
             x: Scale::numbers(self.sms.len() as u64, "SM"),
-            y: Scale::shares("of the longest"),
+            y: Scale::shares("share of the longest"),
             marks: (0..).zip(self.shares()).map(bar).collect(),
         }
     }

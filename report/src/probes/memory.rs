@@ -13,20 +13,20 @@ table_from! {
         program: String = "the program" => (*name).to_owned();
         accesses: u64 ["access groups"] = "accesses to global memory by warps" => matrix.accesses();
         threads: u64 ["accesses"] = "accesses by threads" => matrix.threads();
-        lines: u64 ["lines of 32 bytes"] = "lines touched, each once for an access group" => matrix.lines();
-        mean_lines: f64 ["lines of 32 bytes"] = "lines of an access group" => mean_lines(matrix);
-        fully_diverged_percent: f64 ["%"] = "accesses of threads whose warp touches 32 lines" =>
+        lines: u64 ["lines of 32 bytes"] = "lines touched, each once per access group" => matrix.lines();
+        mean_lines: f64 ["lines of 32 bytes"] = "lines per access group" => mean_lines(matrix);
+        fully_diverged_percent: f64 ["%"] = "thread accesses whose warp touches 32 lines" =>
             percent(matrix.threads_with(LANES as u64) as f64, matrix.threads() as f64);
     }
 }
 
 table_from! {
-    /// One number of lines.
+    /// Thread accesses by number of lines.
     fn by_lines<'a>(((name, matrix), lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
         program: String = "the program" => (*name).to_owned();
         lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches" => lines;
-        threads: u64 ["accesses"] = "accesses of threads in such access groups" => matrix.threads_with(lines);
-        percent: f64 ["%"] = "of all accesses of threads" =>
+        threads: u64 ["accesses"] = "thread accesses in such access groups" => matrix.threads_with(lines);
+        percent: f64 ["%"] = "of all thread accesses" =>
             percent(matrix.threads_with(lines) as f64, matrix.threads() as f64);
     }
 }
@@ -37,7 +37,7 @@ table_from! {
         program: String = "the program" => name.to_owned();
         active_threads: u64 ["threads"] = "threads that access together" => cell.threads;
         lines: u64 ["lines of 32 bytes"] = "lines that they touch" => cell.lines;
-        accesses: u64 ["access groups"] = "how often; cells that are 0 are left out" => cell.accesses;
+        accesses: u64 ["access groups"] = "number of such access groups; cells with 0 are omitted" => cell.accesses;
     }
 }
 
@@ -147,7 +147,7 @@ fn bar_plot((name, matrix): &Divergence<'_>) -> Plot {
     Plot {
         title: (*name).to_owned(),
         x: bands("lines of 32 bytes"),
-        y: Scale::shares("accesses of threads"),
+        y: Scale::shares("share of thread accesses"),
         marks: bars(&[(shares.collect(), palette::BLUE)]),
         ..Plot::default()
     }

@@ -8,7 +8,7 @@
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
 //! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
 //!
-//! `overheads` is the cost of any probe (SASSI, table 3; Ocelot, figure 5). Tables `…-published` compare with SASSI's.
+//! `overheads` has the cost of any probe (SASSI, table 3; Ocelot, figure 5). Tables `…-published` compare with SASSI's.
 
 mod blocks;
 mod branches;
@@ -96,7 +96,7 @@ impl ProgramSites<'_> {
     }
 }
 
-/// Returns every site of each program. Fields of sites that no launch reached have their start values.
+/// Returns every site of each program. Fields of sites that no launch reached have their initial values.
 fn sites<'a>(programs: &[Program<'a>]) -> Result<Vec<ProgramSites<'a>>> {
     programs.iter().map(sites_of).collect()
 }

@@ -9,15 +9,15 @@ table_from! {
     /// One outcome in one program.
     fn table<'a>(outcome, &'a OutcomeShare) = "injection" {
         program: String = "the program" => outcome.program.clone();
-        outcome: &'static str = "what came of the injections" => outcome.class;
-        count: u64 ["injections"] = "how often" => outcome.count;
+        outcome: &'static str = "outcome of the injections" => outcome.class;
+        count: u64 ["injections"] = "injections with this outcome" => outcome.count;
         share: f64 = "of all injections into the program" => rounded(outcome.share[0]);
         low: f64 = "lower end of the share's 95 % interval (Wilson)" => rounded(outcome.share[1]);
-        high: f64 = "upper end of it" => rounded(outcome.share[2]);
+        high: f64 = "upper end of that interval" => rounded(outcome.share[2]);
     }
 }
 
-/// Frequency of a class of outcomes of the injections into a program.
+/// Frequency of one class of injection outcomes in a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutcomeShare {
     pub program: String,
@@ -40,7 +40,8 @@ fn rounded(share: f64) -> f64 {
     (1e4 * share).round() / 1e4
 }
 
-/// Returns the table and figure of campaigns. `shares` has the classes of each program in sequence, in the same order for each.
+/// Returns the table and figure of injection campaigns. `shares` lists the classes program by program, always in the same
+/// order.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let bars: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
     let mut classes: Vec<&'static str> = Vec::new();

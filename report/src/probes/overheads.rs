@@ -13,11 +13,11 @@ table_from! {
         probed_s: f64 ["s"] = "wall time of the program with the probe" => cost.total_s[1];
         native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe" => cost.kernels_ms[0];
         probed_kernel_ms: f64 ["ms"] = "time of all kernels with the probe" => cost.kernels_ms[1];
-        total_ratio: Option<f64> = "wall time with the probe over that without" => ratio(cost.total_s);
-        kernel_ratio: Option<f64> = "kernels' time with the probe over that without" => ratio(cost.kernels_ms);
-        sassi_total_ratio: Option<f64> = "SASSI, table 3: wall time; empty where it has none" =>
+        total_ratio: Option<f64> = "wall time with the probe divided by that without" => ratio(cost.total_s);
+        kernel_ratio: Option<f64> = "kernel time with the probe divided by that without" => ratio(cost.kernels_ms);
+        sassi_total_ratio: Option<f64> = "SASSI, table 3: wall time; empty if it has none" =>
             sassi.map(|[total, _]| total);
-        sassi_kernel_ratio: Option<f64> = "SASSI, table 3: kernels' time; empty where it has none" =>
+        sassi_kernel_ratio: Option<f64> = "SASSI, table 3: kernel time; empty if it has none" =>
             sassi.map(|[_, kernels]| kernels);
     }
 }

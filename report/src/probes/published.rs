@@ -8,7 +8,7 @@ pub(super) fn find<T: Copy>(suite: &str, rows: &BTreeMap<String, T>, program: &s
     rows.get(program).filter(|_| suite == RODINIA).copied()
 }
 
-/// Returns the slowdown of `program` by `probe` in table 3: of the whole program and of its kernels.
+/// Returns the slowdown of `program` by `probe` in table 3, for the whole program and for its kernels.
 pub(super) fn cost(suite: &str, probe: &str, program: &str) -> Option<[f64; 2]> {
     let studies = ["branches", "memory-divergence", "values"];
     let study = studies.iter().position(|name| *name == probe)?;

@@ -12,7 +12,7 @@ const DYNAMIC_CONSTANT_BITS: &str =
     "bits of values that never changed, each instruction weighted by its executions";
 const DYNAMIC_SCALAR: &str =
     "executions of instructions whose value was always the same in all threads of a warp";
-const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction once";
+const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction counted once";
 const STATIC_SCALAR: &str = "instructions whose value was always the same in all threads of a warp";
 
 /// An executed instruction that has a value.
@@ -56,7 +56,7 @@ table_from! {
         bits: u64 ["bits"] = "width of the value" => value.bits.into();
         executions: u64 ["warp executions"] = "executions by warps" => value.executions;
         constant_bits: u64 ["bits"] = "bits that never changed" => value.constant_bits.into();
-        is_scalar: bool = "whether all threads of a warp always had the same" => value.is_scalar;
+        is_scalar: bool = "whether all threads of a warp always had the same value" => value.is_scalar;
     }
 }
 
@@ -79,7 +79,7 @@ table_from! {
 
 impl<'a> Instructions<'a> {
     fn of(program: &'a ProgramSites<'a>) -> Self {
-        // An instruction is executed as often as its block.
+        // An instruction executes as often as its block.
         let block = |row: &SiteTotals<'a>| (row.site.function.as_str(), row.site.block);
         let blocks: HashMap<(&str, u32), u64> = (program.sites.iter())
             .filter(|row| row.site.at == At::Block)
@@ -107,7 +107,8 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// Returns constant bits and scalar values in per cent: first the dynamic ones, weighted by executions, then the static ones.
+    /// Returns constant bits and scalar values in percent: first the dynamic ones, weighted by executions, then the static
+    /// ones.
     fn shares(&self) -> [f64; 4] {
         let share = |weight: fn(&Instruction<'_>) -> u64| {
             let sum = |value: fn(&Instruction<'_>) -> u64| -> f64 {

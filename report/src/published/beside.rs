@@ -13,8 +13,8 @@ table! {
         application: String = "name in the manifest";
         quantity: Quantity = "what was published";
         at: u64 =
-            "first of its bin (degrees, strides), superstep, or launches in between; else 0";
-        published: f64 = "bytes; per cent for degrees, strides and shares; CTAs for mean degrees";
+            "start of the bin (degrees, strides), superstep, or launches in between; else 0";
+        published: f64 = "bytes; percent for degrees, strides and shares; CTAs for mean degrees";
         measured: f64 = "in the run, in the same unit";
         agreement: Agreement = "equal, close (a value read off a plot, within 1 %) or differs";
         reason: String = "why they differ, where they do";
@@ -60,7 +60,7 @@ impl Agreement {
 
 crate::text_column!(Agreement);
 
-/// Reason of a difference that is not explained.
+/// Reason given for an unexplained difference.
 const UNEXPLAINED: &str = "not explained";
 const BETWEEN_REASONS: &str = "; ";
 
@@ -119,7 +119,7 @@ fn reason(data: &Data, measured: &Reproduction, series: &Series) -> String {
     }
 }
 
-/// One or more consecutive values of a program, for people.
+/// One or more consecutive values of a program, for readers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) application: String,
@@ -183,7 +183,7 @@ fn bin(bins: &[u64], first: u64) -> String {
     match next {
         Some(next) if next - 1 == first => first.to_string(),
         Some(next) => format!("{} to {}", grouped(first), grouped(next - 1)),
-        None => format!("{} and more", grouped(first)),
+        None => format!("{} or more", grouped(first)),
     }
 }
 
@@ -223,7 +223,7 @@ pub(crate) struct Summary {
     pub(crate) equal: u64,
     pub(crate) close: u64,
     pub(crate) differ: u64,
-    /// Distinct reasons of all differences.
+    /// Distinct reasons for all differences.
     pub(crate) reasons: String,
 }
 

@@ -9,7 +9,7 @@ use superstep_analysis::metrics::bisection::BisectionRow;
 /// Figures whose published numbers suffice to judge their statements.
 pub(crate) const JUDGED: [&str; 2] = ["6.1", "6.4"];
 
-/// Returns the published values of a program that the statements on figures of [`JUDGED`] need.
+/// Returns the published values of a program that the statements about the [`JUDGED`] figures need.
 pub(crate) fn program(name: &'static str) -> Program<'static> {
     let series = data().series;
     let value = |quantity| {

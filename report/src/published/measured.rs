@@ -32,8 +32,8 @@ pub(crate) struct MeasuredProgram {
 }
 
 impl Reproduction {
-    /// Collects the values of a run of suite and size `thesis`, except those of partial recordings and of programs in
-    /// situ; `None` for any other run.
+    /// Collects the values of a run of suite and size `thesis`, except those of partial recordings and in-situ programs;
+    /// `None` for any other run.
     pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
         if !fits(run) {
             return None;

@@ -1,4 +1,4 @@
-//! Numbers of figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
+//! Numbers in figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
 
 mod beside;
 mod document;

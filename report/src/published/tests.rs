@@ -54,8 +54,8 @@ fn every_quantity_has_one_source_and_every_series_a_program() {
     assert!(hashes.next().is_some_and(|hash| manifest.contains(hash)));
 }
 
-/// To update after a run with other numbers: `superstep report RUN_DIR --reproduction docs`. After a change to the page alone:
-/// `SUPERSTEP_BLESS=1 cargo test --profile quick -p superstep-report`.
+/// To update after a run with different numbers: `superstep report RUN_DIR --reproduction docs`. After a change to the page
+/// alone: `SUPERSTEP_BLESS=1 cargo test --profile quick -p superstep-report`.
 #[test]
 fn page_in_the_repository_is_up_to_date() {
     let path = root().join("docs/reproduction.md");
@@ -84,7 +84,7 @@ fn recorded_run_has_the_golden_digests() {
         assert_eq!(
             golden["digest"].as_str(),
             program.digest.as_deref(),
-            "{} communicates otherwise now: make docs/reproduction.md again, as it says",
+            "{} communicates differently now: regenerate docs/reproduction.md, as it describes",
             program.name
         );
     }
@@ -114,7 +114,7 @@ fn four_programs_are_equal_and_each_difference_has_a_reason() {
 }
 
 #[test]
-fn original_graph_is_not_a_reason() {
+fn original_graph_needs_no_reason() {
     let mut recorded = recorded();
     let data = data();
     let hash = data.reasons.iter().find_map(|it| it.unless_input.clone());

@@ -12,7 +12,7 @@ use superstep_trace::{
     CtaBlocks, CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError,
 };
 
-/// Options of a traced program. In paths, each process replaces `{process}` by its own name.
+/// Options of a traced program. In paths, each process replaces `{process}` with its own name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     pub capture: Option<PathBuf>,
@@ -25,36 +25,36 @@ pub struct Config {
     pub cpu_threads: Option<NonZeroUsize>,
     /// Devices of the CPU backend, 1 to 64; one by default.
     pub cpu_devices: Option<u32>,
-    /// Stack size of a CUDA thread on the CPU backend in KiB, 64 to 1048576.
+    /// Stack size per CUDA thread on the CPU backend, in KiB, 64 to 1048576.
     pub cpu_stack_kib: Option<u32>,
-    /// Runs all CUDA threads of the CPU backend as fibers, for comparisons.
+    /// Whether the CPU backend runs all CUDA threads as fibers, for comparisons.
     pub cpu_fibers: bool,
     /// Number of bins (protocol `thesis`) or rings (`stream`) in the trace buffer, a power of two.
     pub bins: Option<u32>,
-    /// Records per bin, or units per piece of a ring.
+    /// Records per bin, or units per ring piece.
     pub bin_records: Option<NonZeroU32>,
     /// Pieces per ring on the device.
     pub ring_pieces: Option<NonZeroUsize>,
     /// Pieces per ring that the host can hold.
     pub host_pieces: Option<NonZeroUsize>,
-    /// Host threads that drain a buffer.
+    /// Number of host threads that drain a buffer.
     pub workers: Option<NonZeroUsize>,
     pub sink: RecordSink,
     /// Maximum random pause before each poll of the rings, for tests of slow consumers.
     pub consumer_pause: Duration,
     /// Time without progress after which a warning names the kernel; zero disables the warning.
     pub watchdog: Option<Duration>,
-    /// Limit of shadow memory on each device, in bytes; by default, the memory that the program leaves free.
+    /// Limit on shadow memory per device, in bytes; by default, the memory that the program leaves free.
     pub shadow_memory: Option<u64>,
-    /// Granularity of transfers in situ: CTAs or blocks of CTAs.
+    /// Granularity of transfers in protocol `in-situ`: CTAs or blocks of CTAs.
     pub cta_blocks: CtaBlocks,
-    /// Folder for the results of a defined probe.
+    /// Folder for the results of a user-defined probe.
     pub probe_results: Option<PathBuf>,
     pub probe_threads: KeepThreads,
     pub probe_parameters: Vec<u64>,
 }
 
-/// Threads whose fields are kept individually, for a probe with fields per thread.
+/// Threads whose fields are kept individually, for a probe with per-thread fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeepThreads {
     /// `0`: only the sums are kept.
@@ -62,11 +62,11 @@ pub enum KeepThreads {
     None,
     /// `1`: all threads.
     All,
-    /// The threads that a JSON file lists by launch number in the first stream.
+    /// All threads, but only at the places that a JSON file lists for each launch of the first stream.
     At(PathBuf),
 }
 
-/// Destination of the records of protocol `stream`.
+/// Destination of the records in protocol `stream`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordSink {
     /// Compressed into the capture.
@@ -126,7 +126,7 @@ impl Config {
             sources: variables
                 .read(
                     SOURCES,
-                    "a JSON object of paths and their SHA-256",
+                    "a JSON object that maps paths to SHA-256 digests",
                     |text| serde_json::from_str(text).ok(),
                 )?
                 .unwrap_or_default(),
@@ -173,7 +173,8 @@ impl Config {
         })
     }
 
-    /// Returns the variables from which [`from_env`](Self::from_env) reads this configuration, without those at their default.
+    /// Returns the variables from which [`from_env`](Self::from_env) reads this configuration, omitting those at their
+    /// defaults.
     pub fn to_env(&self) -> Vec<(&'static str, OsString)> {
         let mut set = Vec::new();
         let mut path = |name, path: &Option<PathBuf>| {
@@ -293,7 +294,7 @@ impl<L: Fn(&str) -> Option<String>> Variables<L> {
                 name: SAMPLE_CTAS,
                 value: self.get(SAMPLE_CTAS).unwrap_or_default(),
                 expected: format!(
-                    "nothing together with {SAMPLE_LAUNCHES}: launches or CTAs are sampled, not both"
+                    "no value if {SAMPLE_LAUNCHES} is set: sample either launches or CTAs, not both"
                 ),
             });
         }

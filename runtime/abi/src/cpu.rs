@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 
 pub const WARP_LANES: u32 = 32;
 
-/// State of the running thread, as device functions read it.
+/// State of the running thread, which device functions read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SuperstepThread {
@@ -20,9 +20,9 @@ pub struct SuperstepThread {
     pub lane: u32,
     pub warp: u32,
     pub sm: u32,
-    /// Number of the thread in its CTA.
+    /// Index of the thread within its CTA.
     pub thread: u32,
-    /// Address of the next log entry, which has two words.
+    /// Address of the next log entry, which is two words long.
     pub log_cursor: *mut u64,
     pub log_end: *mut u64,
     /// The worker's counters, by site id.
@@ -34,7 +34,7 @@ pub struct SuperstepThread {
 }
 
 impl SuperstepThread {
-    // SAFETY: numbers and pointers, for which zeroes are valid.
+    // SAFETY: all fields are numbers or raw pointers, for which zero is valid.
     pub const EMPTY: SuperstepThread = unsafe { std::mem::zeroed() };
 }
 
@@ -42,7 +42,7 @@ impl SuperstepThread {
 pub const KERNEL_NEEDS_FIBERS: u32 = 1;
 /// Kernel flag: its loops do not record the running thread, and its CTAs can be rerun to find it.
 pub const KERNEL_FORGETS_THREADS: u32 = 2;
-/// Kernel flag: its CTAs wait for each other at the grid's barrier.
+/// Kernel flag: its CTAs wait for each other at a grid-wide barrier.
 pub const KERNEL_WAITS_FOR_GRID: u32 = 4;
 /// Kernel flag: its CTAs run in clusters.
 pub const KERNEL_IN_CLUSTERS: u32 = 8;
@@ -75,9 +75,9 @@ pub struct Parameter {
     pub offset_bytes: u32,
 }
 
-/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA. Returns the region in which all
-/// of them continue, [`EXIT`] or [`DIVERGED`]. If `last` is not above `first`, runs the threads from `first` to the CTA's end, then those
-/// from 0 to `last`.
+/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA. Returns the region
+/// in which all of them continue, [`EXIT`] or [`DIVERGED`]. If `last <= first`, runs the threads from `first` to the end of
+/// the CTA, then those from 0 to `last`.
 pub type Step = unsafe extern "C" fn(
     args: *mut *mut c_void,
     frame: *mut u8,
@@ -93,11 +93,11 @@ pub const DIVERGED: u32 = u32::MAX - 1;
 /// A frame has room for a multiple of this number of threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;
 
-/// [`CpuGlobal::space`] of a `__device__` and of a `__constant__` variable.
+/// Values of [`CpuGlobal::space`] for `__device__` and `__constant__` variables.
 pub const SPACE_GLOBAL: u32 = 1;
 pub const SPACE_CONSTANT: u32 = 4;
 
-/// A `__device__` or `__constant__` variable of a device module.
+/// A `__device__` or `__constant__` variable in a device module.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CpuGlobal {

@@ -1,4 +1,5 @@
-//! Names of the environment variables that reach a traced program. [`Config`](crate::Config) explains those that configure it.
+//! Names of the environment variables that are passed to a traced program. [`Config`](crate::Config) explains those that
+//! configure it.
 
 pub const BINS: &str = "SUPERSTEP_BINS";
 pub const BIN_RECORDS: &str = "SUPERSTEP_BIN_RECORDS";
@@ -14,16 +15,16 @@ pub const HOST_PIECES: &str = "SUPERSTEP_HOST_PIECES";
 pub const KERNEL: &str = "SUPERSTEP_KERNEL";
 pub const LAUNCH_COUNT: &str = "SUPERSTEP_LAUNCH_COUNT";
 pub const LAUNCH_SKIP: &str = "SUPERSTEP_LAUNCH_SKIP";
-/// List of the files to load for a program that embeds its device code as bitcode.
+/// Path of the list of files to load for a program that embeds its device code as bitcode.
 pub const MODULES: &str = "SUPERSTEP_MODULES";
-/// The program's `argv[0]`; read and removed by its stub of libcudart.
+/// The program's `argv[0]`; read and removed by its libcudart stub.
 pub const NAME: &str = "SUPERSTEP_NAME";
 pub const PROBE_PARAMETERS: &str = "SUPERSTEP_PROBE_PARAMETERS";
 pub const PROBE_RESULTS: &str = "SUPERSTEP_PROBE_RESULTS";
 pub const PROBE_THREADS: &str = "SUPERSTEP_PROBE_THREADS";
 pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
 pub const RING_PIECES: &str = "SUPERSTEP_RING_PIECES";
-/// Libraries to load as the program's CUDA runtime; read by its stub of libcudart.
+/// Libraries to load as the program's CUDA runtime; read by its libcudart stub.
 pub const RUNTIME: &str = "SUPERSTEP_RUNTIME";
 pub const SAMPLE_CTAS: &str = "SUPERSTEP_SAMPLE_CTAS";
 pub const SAMPLE_LAUNCHES: &str = "SUPERSTEP_SAMPLE_LAUNCHES";

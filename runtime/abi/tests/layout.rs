@@ -14,7 +14,7 @@ macro_rules! assert_offset {
 }
 
 #[test]
-fn thread_block_equals_that_of_thread_h() {
+fn thread_struct_matches_thread_h() {
     let mut source = "#include <stddef.h>\n#include \"thread.h\"\n".to_owned();
     source.extend(assert_offset!(
         tid ntid ctaid nctaid lane warp sm thread log_cursor log_end site_counts dynamic_shared dynamic_shared_bytes log_starts
@@ -25,7 +25,7 @@ fn thread_block_equals_that_of_thread_h() {
     let file = folder.path().join("layout.c");
     std::fs::write(&file, source).unwrap();
     let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpu/device");
-    // Rust links with it, so it is installed.
+    // Rust links with `cc`, so it is installed.
     let output = Command::new("cc")
         .args(["-std=c11", "-fsyntax-only", "-I"])
         .args([&headers, &file])

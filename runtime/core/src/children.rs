@@ -1,4 +1,5 @@
-//! Launches from the device. A kernel's requests are carried out when all its CTAs have ended, as CUDA lets no kernel wait for a child.
+//! Launches from the device. A kernel's requests are carried out when all its CTAs have ended, since CUDA does not let a
+//! kernel wait for its children.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,16 +11,17 @@ pub struct Child<W> {
     pub work: W,
 }
 
-/// Work of a CTA in a stream.
+/// A CTA's remaining work in a stream.
 struct Chain<W> {
     rest: VecDeque<W>,
     parent: Option<usize>,
-    /// Unfinished chains of the kernel that ran last.
+    /// Number of unfinished chains from the kernel that ran last.
     pending: usize,
 }
 
-/// Runs the requests of a launch and those that they make in turn; `run` runs one and returns its requests. Streams take turns in the
-/// order of their requests, much as on a GPU: programs rely on this when they limit pending launches. Stops at the first error.
+/// Runs a launch's requests and those that they make in turn; `run` runs one and returns its requests. Streams take turns in
+/// the order of their requests, much as on a GPU: programs rely on this when they limit pending launches. Stops at the first
+/// error.
 pub fn run_all<W, E>(
     children: Vec<Child<W>>,
     mut run: impl FnMut(W) -> Result<Vec<Child<W>>, E>,
@@ -45,7 +47,7 @@ pub fn run_all<W, E>(
     Ok(())
 }
 
-/// Sorts requests into chains by CTA and stream; returns the number of chains.
+/// Groups requests into chains by CTA and stream; returns the number of chains.
 fn add_chains<W>(
     mut children: Vec<Child<W>>,
     parent: Option<usize>,

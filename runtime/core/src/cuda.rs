@@ -8,7 +8,7 @@ pub fn extents(dim3 { x, y, z }: dim3) -> [u32; 3] {
     [x, y, z]
 }
 
-/// `cudaMemcpy3DParms`, whose kind may be one of a newer CUDA.
+/// `cudaMemcpy3DParms`, with a kind that may come from a newer CUDA version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Copy3d {
@@ -49,7 +49,7 @@ impl FatBinaryWrapper {
     /// # Safety
     /// `wrapper` is null or points to a wrapper.
     pub unsafe fn image(wrapper: *const Self) -> Option<*const c_char> {
-        // SAFETY: null or a wrapper, by the contract above.
+        // SAFETY: null or points to a wrapper, by the contract above.
         let wrapper = unsafe { wrapper.as_ref() }?;
         (wrapper.magic == Self::MAGIC && !wrapper.data.is_null()).then_some(wrapper.data)
     }
@@ -64,15 +64,14 @@ pub fn direction(from_device: bool, to_device: bool) -> CopyDirection {
     }
 }
 
-/// Copies a C string; empty for null.
+/// Copies a C string; returns an empty string for null.
 ///
-/// # Safety
-/// `text` is null or ends with 0.
+/// # Safety `text` is null or NUL-terminated.
 pub unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: not null, so it ends with 0, by the contract above.
+    // SAFETY: not null, so it is NUL-terminated, by the contract above.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! Errors of the runtimes' common part.
+//! Errors in the code that both runtimes share.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum RuntimeError {
     NotNamed { file: PathBuf },
     #[error(transparent)]
     Trace(#[from] superstep_trace::TraceError),
-    /// A lock was not free in time, which only fault handlers report.
+    /// A lock was not released in time; only fault handlers report this.
     #[error("failed to {action}: another thread holds the session")]
     Busy { action: &'static str },
 }

@@ -1,5 +1,5 @@
-//! Forks of a traced program. A child may use CUDA as a separate process if its parent had not used it. Otherwise, the capture remains
-//! the parent's, and CUDA fails in the child.
+//! Handles forks of a traced program. A child may use CUDA as a separate process if its parent had not used it. Otherwise,
+//! the capture stays with the parent, and CUDA fails in the child.
 
 use crate::Session;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ pub fn is_used_fork() -> bool {
 /// Registers the fork handlers for `session`.
 pub(crate) fn watch(session: &'static Session) {
     if WATCHED.set(session).is_ok() {
-        // SAFETY: plain functions of this library, which is never unloaded.
+        // SAFETY: the handlers are plain functions in this library, which is never unloaded.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }

@@ -1,7 +1,8 @@
-//! Common part of the CPU and the CUDA runtime: module tables, and the session that numbers launches and writes capture and summary.
+//! Code shared by the CPU and CUDA runtimes: module tables, and the session, which numbers launches and writes the capture
+//! and the summary.
 //!
-//! Multiple host threads call it from `extern "C"` functions, and fault handlers do, too. So nothing panics, no lock is poisoned, and no
-//! fault handler waits forever for a lock that the faulting thread holds.
+//! It is called from `extern "C"` functions on multiple host threads, and from fault handlers. So nothing panics, no lock is
+//! poisoned, and no fault handler waits forever for a lock that the faulting thread holds.
 
 pub mod calls;
 pub mod children;

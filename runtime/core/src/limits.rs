@@ -1,10 +1,11 @@
-//! Limits that a launch has on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
+//! Launch limits on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
 
 pub const MOST_THREADS: u32 = 1024;
 pub const MOST_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];
 pub const MOST_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
 
-/// Returns whether a grid and a CTA may have these extents. A launch with others fails with `cudaErrorInvalidConfiguration`.
+/// Returns whether a grid and a CTA may have these extents. A launch with other extents fails with
+/// `cudaErrorInvalidConfiguration`.
 pub fn is_configuration(grid: [u32; 3], block: [u32; 3]) -> bool {
     let fits = |extent: [u32; 3], most: [u32; 3]| {
         (extent.iter().zip(most)).all(|(&n, most)| n >= 1 && n <= most)

@@ -1,8 +1,8 @@
-//! Code for modules that a program embeds as bitcode.
+//! Finds the code for modules that a program embeds as bitcode.
 //!
-//! Such a module has the text `superstep-module HASH` in place of its binary. The list that [`MODULES`] names has the files to load:
-//! lines of hash, index, protocol and files, separated by tabs, with paths relative to the list's folder. Without a list,
-//! `superstep modules`, next to this library, makes that of the native variant.
+//! Such a module has the text `superstep-module HASH` in place of its binary. The list that [`MODULES`] names gives the
+//! files to load: each line has a hash, index, protocol and files, separated by tabs, with paths relative to the list's
+//! folder. Without a list, `superstep modules`, next to this library, makes one for the native variant.
 
 use crate::RuntimeError;
 use parking_lot::Mutex;
@@ -25,15 +25,14 @@ pub struct LoadedModule {
     pub files: Vec<PathBuf>,
 }
 
-/// Returns the hash of the module at `image`, or `None` for a real fat binary or another text.
+/// Returns the hash of the module at `image`, or `None` for a real fat binary or other text.
 ///
-/// # Safety
-/// `image` points to a fat binary, or to a text that ends with a line feed and a 0.
+/// # Safety `image` points to a fat binary or to NUL-terminated text.
 unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
-    // SAFETY: a fat binary is longer than a prefix, and the comparison ends at the first difference, inside a shorter text.
+    // SAFETY: a fat binary is longer than the prefix, and in shorter text the comparison ends at the NUL at the latest.
     let is_ours = (PREFIX.iter().enumerate()).all(|(i, &byte)| unsafe { *bytes.add(i) } == byte);
-    // SAFETY: the text ends with 0.
+    // SAFETY: the text is NUL-terminated.
     let text = is_ours
         .then(|| unsafe { CStr::from_ptr(image) })?
         .to_bytes();
@@ -41,10 +40,9 @@ unsafe fn hash_at(image: *const c_char) -> Option<String> {
     rest.split_once('\n').map(|(line, _)| line.to_owned())
 }
 
-/// Returns the files of the module at `image`, or `None` if that names none.
+/// Returns the files of the module at `image`, or `None` if it is a real fat binary or other text.
 ///
-/// # Safety
-/// `image` points to a fat binary, or to a text that ends with a line feed and a 0.
+/// # Safety `image` points to a fat binary or to NUL-terminated text.
 pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,
@@ -85,7 +83,7 @@ fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, Runt
 enum NoList {
     #[error("failed to read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} is no list of modules", path.display())]
+    #[error("{} is not a list of modules", path.display())]
     Malformed { path: PathBuf },
     #[error("failed to find the program's file")]
     NoFile,
@@ -117,7 +115,8 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
     modules.ok_or(NoList::Malformed { path: list })
 }
 
-/// Makes the untraced modules of the file that contains `image`, with indices from `first` on; returns their list.
+/// Makes the untraced modules of the file that contains `image`, with indices starting at `first`; returns the path of their
+/// list.
 fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);

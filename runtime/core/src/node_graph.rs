@@ -12,9 +12,9 @@ pub struct NodeGraph<N> {
     edges: Vec<(N, N)>,
 }
 
-/// An edge connects a node with itself or with another graph's, exists already, or closes a cycle.
+/// An edge that connects a node to itself or to a node in another graph, already exists, or closes a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no order of the graph's nodes agrees with its edges")]
+#[error("no order of the graph's nodes satisfies its edges")]
 pub struct BadEdge;
 
 impl<N> Default for NodeGraph<N> {
@@ -27,7 +27,7 @@ impl<N> Default for NodeGraph<N> {
 }
 
 impl<N: Copy + Eq + Hash> NodeGraph<N> {
-    /// Makes a graph from CUDA's description, in which an edge may occur more than once.
+    /// Creates a graph from CUDA's description, in which an edge may occur more than once.
     pub fn new(nodes: Vec<N>, edges: Vec<(N, N)>) -> Self {
         NodeGraph { nodes, edges }
     }
@@ -44,7 +44,7 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         nodes.iter().all(|node| self.nodes.contains(node))
     }
 
-    /// Adds `node`, which depends on the nodes `before` of this graph.
+    /// Adds `node`, which depends on the nodes `before` in this graph.
     pub fn add(&mut self, node: N, before: &[N]) {
         self.nodes.push(node);
         let edges = before.iter().map(|&before| (before, node));
@@ -89,7 +89,8 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         })
     }
 
-    /// Returns the nodes in the order by which a trace numbers launches: each after its dependencies, and otherwise as they were added.
+    /// Returns the nodes in the order in which a trace numbers launches: each after its dependencies, and otherwise as they
+    /// were added.
     pub fn in_order(&self) -> Result<Vec<N>, BadEdge> {
         let nodes = &self.nodes;
         let numbered = nodes.iter().enumerate().map(|(index, &node)| (node, index));

@@ -10,7 +10,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Returns `path` with the name of `process` in place of [`Process::PLACE`], if that occurs.
+/// Returns `path` with the name of `process` in place of [`Process::PLACE`], or `None` if it does not contain that.
 pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
     let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
     Some(text.replace(Process::PLACE, &process.to_string()).into())
@@ -22,12 +22,12 @@ pub struct Identity {
     rank: Option<u32>,
     /// The process that loaded the runtime.
     loaded_by: u32,
-    /// The process that has chosen its name, and the number of earlier programs with its process number.
+    /// The ID of the process that has chosen its name, and the number of earlier programs with that ID.
     settled: Arc<Mutex<(u32, u32)>>,
 }
 
 impl Identity {
-    /// Variables with the rank of the process: of Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
+    /// Variables with the rank of the process, set by Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
     const RANKS: [&str; 5] = [
         "OMPI_COMM_WORLD_RANK",
         "PMIX_RANK",
@@ -57,7 +57,7 @@ impl Identity {
         }
     }
 
-    /// Returns the configured `path` for this process. A fork must not write to its parent's.
+    /// Returns the configured `path` for this process. A fork must not write to its parent's path.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         let process = self.process();
         path_of(path, &process).unwrap_or_else(|| {
@@ -69,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// Gives this process an unused name, before it writes anything: a program that called `exec` had the same process number.
+    /// Gives this process an unused name, before it writes anything: a program that called `exec` had the same process ID.
     pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let pid = std::process::id();
         let mut settled = self.settled.lock();

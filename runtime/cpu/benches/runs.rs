@@ -1,4 +1,5 @@
-//! Measures how fast the logs of a defined probe are grouped and their bits combined, in thread values per second on one core.
+//! Measures how fast the logs of a user-defined probe are grouped and their bits combined, in thread values per second on
+//! one core.
 //!
 //! `cargo bench -p superstep-cudart-cpu`
 
@@ -7,7 +8,7 @@ use std::hint::black_box;
 use superstep_cudart_cpu::record::merge::{LANES, LogEntry};
 use superstep_cudart_cpu::record::runs::{Bits, merge_warp};
 
-/// Points of a run, and runs that each lane passes.
+/// Number of points in a run, and of runs that each lane passes.
 const PLACES: usize = 9;
 const RUNS: usize = 512;
 const WORDS: usize = (1 + PLACES).next_multiple_of(2);
@@ -37,7 +38,7 @@ fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let mut bench = criterion.benchmark_group("values-of-a-warp");
     bench.throughput(Throughput::Elements((LANES * RUNS * PLACES) as u64));
-    // All lanes at the same points, or even and odd lanes at different ones every other time.
+    // All lanes are at the same points, or even and odd lanes are at different points in every other run.
     let together = warp(|_, run| run as u64 % 7);
     let apart = warp(|lane, run| (lane * run) as u64 % 2);
     for (name, logs) in [("together", together), ("apart", apart)] {

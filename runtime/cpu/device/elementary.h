@@ -1,7 +1,7 @@
-/* Elementary functions without branches, tables and calls, so that LLVM can vectorise the loops that they are inlined into.
+/* Elementary functions without branches, tables or calls, so that LLVM can vectorise the loops that they are inlined into.
  *
- * They compute in double precision with unfused sums and products, so the lanes of a vector have the same bits as a scalar on every
- * processor. The error is at most 0.501 units of the last place of a float (`runtime/cpu/tests/device_support.rs`). */
+ * They compute in double precision with unfused sums and products, so each vector lane gives the same bits as scalar code on
+ * every processor. The error is at most 0.501 ulp of a float (`runtime/cpu/tests/device_support.rs`). */
 #ifndef SUPERSTEP_ELEMENTARY_H
 #define SUPERSTEP_ELEMENTARY_H
 
@@ -18,7 +18,7 @@ static inline float power_of_two(float value) {
   /* The sum has no bits for a fraction: its lowest bits are the nearest integer. They are 0 for a NaN that was converted from a float. */
   double shifted = x + 0x1.8p52;
   double t = (x - (shifted - 0x1.8p52)) * LN2;
-  /* e to the power of t, for t of at most ln(2) / 2. */
+  /* e to the power of t, where |t| is at most ln(2) / 2. */
   double sum = 1.0 + t * (1.0 / 9);
   sum = 1.0 + t * (1.0 / 8) * sum;
   sum = 1.0 + t * (1.0 / 7) * sum;
@@ -31,9 +31,9 @@ static inline float power_of_two(float value) {
   return (float)double_from_bits(double_bits(sum) + (double_bits(shifted) << 52));
 }
 
-/* Returns the logarithm to base 2. */
+/* Returns the base-2 logarithm. */
 static inline float binary_logarithm(float value) {
-  /* In double precision, the number is normal: 2 to the power of `exponent`, times a number between the roots of 1/2 and 2. */
+  /* In double precision, the number is normal: 2 to the power of `exponent` times a number between sqrt(1/2) and sqrt(2). */
   uint64_t bits = double_bits((double)value);
   int32_t exponent = (int32_t)((bits >> 32) - 0x3fe6a09e) >> 20;
   double m = double_from_bits(bits - ((uint64_t)(int64_t)exponent << 52));
@@ -52,7 +52,8 @@ static inline float binary_logarithm(float value) {
   return value > 0.0f ? positive : beyond;
 }
 
-/* Returns a * b + c, rounded once as the bits of MXCSR say. In double precision, the product is exact, and so is the sum with its error. */
+/* Returns a * b + c, rounded once in the mode of these MXCSR bits. In double precision, the product is exact, and so is the sum plus its
+ * error. */
 static inline float fused(float a, float b, float c, uint32_t rounding) {
   double product = (double)a * b, sum = product + c;
   double part = sum - product, lost = (product - (sum - part)) + (c - part);
@@ -64,7 +65,7 @@ static inline float fused(float a, float b, float c, uint32_t rounding) {
   bool up = is_below && (rounding == MXCSR_UPWARDS || (rounding == MXCSR_TOWARDS_ZERO && is_negative));
   uint32_t bits = float_bits(nearest), sign = bits >> 31;
   uint32_t stepped = bits << 1 == 0 ? (down ? 0x80000001u : 1u) : (sign != 0) == up ? bits - 1 : bits + 1;
-  /* The zero that remains of numbers that cancel out is negative when rounded downwards. */
+  /* If the operands cancel out, the resulting zero is negative when rounding downwards. */
   bool cancels = sum == 0.0 && rounding == MXCSR_DOWNWARDS && (double_bits(product) | float_bits(c)) != 0;
   uint32_t rounded = cancels ? 0x80000000u : bits;
   return float_from_bits(down || up ? stepped : rounded);

@@ -37,7 +37,7 @@ static inline uint64_t double_bits(double value) {
   return bits;
 }
 
-/* Returns the next float upwards or downwards; `value` must not be NaN. */
+/* Returns the next float above or below `value`, which must not be NaN. */
 static inline float step_towards(float value, bool up) {
   uint32_t bits = float_bits(value);
   if ((bits << 1) == 0)
@@ -47,7 +47,7 @@ static inline float step_towards(float value, bool up) {
 
 enum Rounding { TO_NEAREST, TOWARDS_ZERO, DOWNWARDS, UPWARDS };
 
-/* Bits 13 and 14 of MXCSR choose SSE's rounding mode. Code that sets them needs `#pragma STDC FENV_ACCESS ON`. */
+/* Bits 13 and 14 of MXCSR select SSE's rounding mode. Code that sets them needs `#pragma STDC FENV_ACCESS ON`. */
 enum { MXCSR_DOWNWARDS = 0x2000, MXCSR_UPWARDS = 0x4000, MXCSR_TOWARDS_ZERO = 0x6000 };
 
 #endif

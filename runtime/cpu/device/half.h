@@ -1,4 +1,4 @@
-/* Helpers for 16-bit numbers, as their bits: IEEE half precision and bfloat16. */
+/* Helpers for the bits of 16-bit floats: IEEE half precision and bfloat16. */
 #ifndef SUPERSTEP_HALF_H
 #define SUPERSTEP_HALF_H
 
@@ -32,7 +32,7 @@ static inline bits16 relu_bfloat(bits16 value) {
   float wide = bfloat_value(value);
   return wide != wide ? 0x7fff : wide > 0 ? value : 0;
 }
-/* Rounds to single precision with the lost bits kept in the last place ("round to odd"), so that double rounding is harmless. */
+/* Rounds to single precision ("round to odd"): lost bits set the last bit, so that double rounding is harmless. */
 static inline float odd_float(double exact) {
   float rounded = (float)exact;
   if (rounded == rounded && (double)rounded != exact) {
@@ -42,7 +42,7 @@ static inline float odd_float(double exact) {
   }
   return rounded;
 }
-/* Returns a * b + c in double precision. The product of two 8-bit numbers is exact; bits that the sum loses are kept in its last place. */
+/* Returns a * b + c in double precision. The product of two 8-bit significands is exact; bits that the sum loses set its last bit. */
 static inline double odd_fma(double a, double b, double c) {
   double product = a * b, sum = product + c, part = sum - product, lost = (product - (sum - part)) + (c - part);
   uint64_t bits = double_bits(sum);
@@ -59,7 +59,7 @@ static inline bits16 saturate_bfloat(bits16 value) {
   return wide >= 1 ? 0x3f80 : wide > 0 ? value : 0;
 }
 
-/* Minimum and maximum as for float (see support_minmax.c), but of the bits, which are sign and magnitude. */
+/* Minimum and maximum like those for float (see support_minmax.c), but on the bits, which are sign and magnitude. */
 static inline int32_t ordered(uint16_t bits) { return bits & 0x8000 ? -(int32_t)(bits & 0x7fff) - 1 : bits; }
 static inline uint16_t choose(uint16_t a, uint16_t b, uint16_t infinity, bool maximum, bool keep_nan, bool xor_sign) {
   bool nan_a = (a & 0x7fff) > infinity, nan_b = (b & 0x7fff) > infinity;
@@ -76,7 +76,7 @@ static inline uint16_t choose(uint16_t a, uint16_t b, uint16_t infinity, bool ma
   return (ordered(a) > ordered(b)) == maximum ? a : b;
 }
 
-/* Rounds in a mode, which also decides whether overflow yields infinity or the largest number. */
+/* Rounds in the given mode, which also decides whether overflow yields infinity or the largest finite number. */
 static inline uint16_t half_of(double value, enum Rounding rounding) {
   uint16_t nearest = bits_of_half((_Float16)value);
   if (value != value)
@@ -99,10 +99,10 @@ static inline bits16 bfloat_of(double value, enum Rounding rounding) {
   if (rounding == TO_NEAREST)
     return to_bfloat(float_from_bits(bits), true);
   bool away = rounding == UPWARDS ? rest && !negative : rounding == DOWNWARDS && rest && negative;
-  /* A finite number that overflowed in single precision counts as the number below infinity. */
+  /* A finite number that overflowed in single precision is the largest finite float here. */
   return (bits16)((bits >> 16) + away);
 }
-/* Converts an integer to a double that rounds like the integer: bits that do not fit are kept in the last place. */
+/* Converts an integer to a double that rounds like the integer: bits that do not fit set the last bit. */
 static inline double odd_double(uint64_t magnitude, bool negative) {
   int shift = magnitude >> 53 ? 11 - __builtin_clzll(magnitude) : 0;
   uint64_t kept = magnitude >> shift;

@@ -1,7 +1,8 @@
 /* Sums, products, quotients, fused multiply-adds and roots in the four rounding modes, with flushing and saturation.
  *
- * Round-to-nearest is plain arithmetic. For the other modes the rounding bits of MXCSR are switched around one operation; FENV_ACCESS
- * keeps the compiler from moving that operation. Fused multiply-adds in single precision, which `expf` needs, have none of that. */
+ * Round-to-nearest is plain arithmetic. For the other modes, the rounding bits of MXCSR are changed around each operation;
+ * FENV_ACCESS keeps the compiler from moving that operation. Fused multiply-adds in single precision, which `expf` needs,
+ * leave MXCSR unchanged. */
 #include "elementary.h"
 
 #pragma STDC FP_CONTRACT OFF
@@ -51,7 +52,7 @@ double __superstep_nvvm_rcp_rn_d(double a) { return 1.0 / a; }
 
 #pragma STDC FENV_ACCESS ON
 
-/* Not inlined, since the optimiser would move the arithmetic past the change of the rounding mode, or fold it. */
+/* Not inlined, since the optimiser would move the arithmetic past the change of the rounding mode, or constant-fold it. */
 #define ROUNDED(name, mode, bits, type, parameters, expression) \
   static __attribute__((noinline)) type name##_##mode parameters { \
     unsigned saved = __builtin_ia32_stmxcsr(); \

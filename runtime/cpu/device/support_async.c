@@ -14,7 +14,7 @@ void __superstep_ptx_copy(void *to, const void *from, uint32_t size, uint32_t re
   __builtin_memset((char *)to + read, 0, size - read);
 }
 
-/* From the lowest bit: the phase (1 bit), missing arrivals (20), arrivals that each phase needs (20), missing bytes (23, signed). */
+/* Fields from the lowest bit: phase (1 bit), pending arrivals (20), expected arrivals per phase (20), pending bytes (23, signed). */
 enum { PENDING = 1, EXPECTED = 21, BYTES = 41, COUNT_MASK = 0xfffff };
 
 static inline uint32_t pending(uint64_t state) { return (uint32_t)(state >> PENDING) & COUNT_MASK; }
@@ -24,7 +24,7 @@ static inline uint64_t barrier(uint64_t phase, uint32_t pending, uint32_t expect
   return (phase & 1) | (uint64_t)(pending & COUNT_MASK) << PENDING | (uint64_t)(expected & COUNT_MASK) << EXPECTED |
          (uint64_t)bytes << BYTES;
 }
-/* The next phase begins when neither arrivals nor bytes are missing. */
+/* The next phase begins when neither arrivals nor bytes are pending. */
 static inline void set(volatile uint64_t *place, uint64_t phase, uint32_t pending, uint32_t expected, int64_t bytes) {
   *place = pending == 0 && bytes == 0 ? barrier(phase + 1, expected, expected, 0) : barrier(phase, pending, expected, bytes);
 }
@@ -35,7 +35,7 @@ uint64_t __superstep_ptx_mbarrier_arrive(volatile uint64_t *place, uint32_t coun
   set(place, state, pending(state) - count, expected(state), bytes(state));
   return state;
 }
-/* Arrives for the last time: later phases need one thread less. */
+/* Arrives for the last time: later phases expect `count` fewer arrivals. */
 uint64_t __superstep_ptx_mbarrier_arrive_drop(volatile uint64_t *place, uint32_t count) {
   uint64_t state = *place;
   set(place, state, pending(state) - count, expected(state) - count, bytes(state));
@@ -51,7 +51,7 @@ void __superstep_ptx_mbarrier_complete_tx(volatile uint64_t *place, uint32_t don
 }
 uint32_t __superstep_ptx_mbarrier_pending_count(uint64_t state) { return pending(state); }
 
-/* A thread whose test fails polls in a loop, so other threads run first. */
+/* A thread whose test fails polls in a loop, so the other threads get to run before a second test. */
 bool __superstep_ptx_mbarrier_test_parity(volatile uint64_t *place, uint32_t parity) {
   if ((*place & 1) != (parity & 1))
     return true;

@@ -1,4 +1,4 @@
-/* Barriers of a CTA, fences, and calls that only affect scheduling. */
+/* CTA barriers, fences, and calls that only affect scheduling. */
 #include "thread.h"
 
 #define BARRIER(name) \
@@ -30,7 +30,7 @@ BARRIER_REDUCE(and_aligned, bool, 1)
 BARRIER_REDUCE(or, bool, 2)
 BARRIER_REDUCE(or_aligned, bool, 2)
 
-/* A cluster is a single CTA here, so its barrier is one of the CTA; 16 is an id that PTX cannot name. */
+/* A cluster is a single CTA here, so its barrier is a CTA barrier; PTX programs cannot use the id 16. */
 #define CLUSTER_ARRIVE(name) \
   void __superstep_nvvm_barrier_cluster_##name(void) {}
 CLUSTER_ARRIVE(arrive)
@@ -54,7 +54,7 @@ FENCE(fence_proxy_async_shared_cluster)
 
 void __superstep_nvvm_nanosleep(uint32_t nanoseconds) {
   (void)nanoseconds;
-  __superstep_yield(); /* a thread that sleeps waits for another: let the other threads of the CTA run */
+  __superstep_yield(); /* a sleeping thread is waiting for another: let the other threads of the CTA run */
 }
 void __superstep_nvvm_pm_event_mask(uint16_t mask) { (void)mask; }
 void __superstep_nvvm_griddepcontrol_wait(void) {}

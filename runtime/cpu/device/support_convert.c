@@ -1,4 +1,4 @@
-/* Conversions between number types, exact in every rounding mode without changing the floating-point environment. */
+/* Conversions between number types, correctly rounded in every mode without changing the floating-point environment. */
 #include "float.h"
 
 #pragma STDC FP_CONTRACT OFF
@@ -38,8 +38,8 @@ static inline double to_integral(double value, enum Rounding rounding) {
   }
 }
 
-/* To integers: values out of range become the nearest bound, which is exact in double. NaN becomes 0 if a float is converted to 32 bits,
-   and only the highest bit is set otherwise. */
+/* Conversions to integers: values out of range become the nearest bound, which is exact in double. NaN becomes 0 if a float is converted to
+ * 32 bits, and an integer with only the highest bit set otherwise. */
 static inline int32_t to_i32(double value) {
   return value != value ? 0 : value <= -0x1p31 ? INT32_MIN : value >= 0x1p31 ? INT32_MAX : (int32_t)value;
 }
@@ -69,7 +69,7 @@ TO_INTEGERS(rz, TOWARDS_ZERO)
 TO_INTEGERS(rm, DOWNWARDS)
 TO_INTEGERS(rp, UPWARDS)
 
-/* From integers: keeps `precision` bits of the magnitude and rounds the rest. */
+/* Converts an integer: keeps `precision` bits of the magnitude and rounds off the rest. */
 static inline double from_magnitude(uint64_t magnitude, bool negative, int precision, enum Rounding rounding) {
   double sign = negative ? -1.0 : 1.0;
   if (magnitude >> precision == 0)

@@ -37,7 +37,8 @@ static inline uint16_t bfloat_bits(__bf16 value) {
   __builtin_memcpy(&bits, &value, 2);
   return bits;
 }
-/* The value is volatile, so that the optimiser does not turn a choice between bits into one between __bf16, which needs those functions. */
+/* The value is volatile, so that the optimiser does not turn a choice between bits into one between __bf16 values, which needs those
+ * functions. */
 static inline __bf16 bfloat_from_bits(uint16_t bits) {
   volatile uint16_t opaque = bits;
   bits = opaque;
@@ -101,7 +102,7 @@ half __superstep_nvvm_fabs_f16(half a) { return half_from_bits(half_bits(a) & 0x
 __bf16 __superstep_nvvm_fabs_bf16(__bf16 a) { return bfloat_from_bits(bfloat_bits(a) & 0x7fff); }
 __bf16 __superstep_nvvm_neg_bf16(__bf16 a) { return bfloat_from_bits(bfloat_bits(a) ^ 0x8000); }
 
-/* float to half */
+/* Converts float to half precision, rounding to nearest or towards zero. */
 static inline half to_half(float value, bool to_nearest) {
   half nearest = (half)value;
   if (to_nearest || value != value || !(half_value(nearest) != (double)value))

@@ -1,4 +1,4 @@
-/* PTX instructions on 16-bit numbers, as their bits: half precision and bfloat16. The caller splits pairs. Results are computed in float,
+/* PTX instructions on the bits of 16-bit floats: half precision and bfloat16. The caller splits pairs. Results are computed in float,
  * which is wide enough that double rounding is harmless, or in double for three operands. */
 #include "elementary.h"
 #include "half.h"
@@ -21,7 +21,7 @@ static inline uint16_t saturate_half(uint16_t a) {
   float wide = of_half(a);
   return wide >= 1 ? 0x3c00 : wide > 0 ? a : 0;
 }
-/* The product is exact in float. Bits that the sum loses are kept in its last place, so that double rounding is harmless. */
+/* The product is exact in float. Bits that the sum loses set its last bit, so that double rounding is harmless. */
 static inline uint16_t fma_half(uint16_t a, uint16_t b, uint16_t c) {
   float product = of_half(a) * of_half(b), addend = of_half(c), sum = product + addend, part = sum - product;
   float lost = (product - (sum - part)) + (addend - part);
@@ -74,7 +74,7 @@ BFLOAT(relu, ONE, relu_bfloat(a))
 HALF(saturate, ONE, saturate_half(a))
 BFLOAT(saturate, ONE, saturate_bfloat(a))
 
-/* Conversions: from double, which holds every other floating-point number, and from integers. */
+/* Conversions from double, which can represent every other floating-point type, and from integers. */
 #define OF_WIDE(name, function) \
   uint16_t __superstep_ptx_##name##_of_f64(double value, enum Rounding rounding) { return function(value, rounding); } \
   uint16_t __superstep_ptx_##name##_of_u64(uint64_t value, enum Rounding rounding) { \

@@ -73,7 +73,8 @@ uint32_t __superstep_nvvm_prmt_rc16(uint32_t a, uint32_t s) {
   return s & 1 ? pick4(a, 2, 3, 2, 3) : pick4(a, 0, 1, 0, 1);
 }
 
-/* Finds the n-th set bit from `base`; downwards if n is negative, `base` itself if it is 0. All ones if there is none. */
+/* Finds the n-th set bit from `base` upwards, or downwards if n is negative; tests `base` itself if n is 0. Returns all ones if there is
+ * none. */
 uint32_t __superstep_nvvm_fns(uint32_t mask, uint32_t base, int32_t n) {
   if (n == 0)
     return mask >> (base & 31) & 1 ? base : ~0u;
@@ -126,7 +127,7 @@ uint32_t __superstep_nvvm_fshr_clamp_i32(uint32_t high, uint32_t low, uint32_t a
   return (uint32_t)(((uint64_t)high << 32 | low) >> (amount > 32 ? 32 : amount));
 }
 
-/* Dot products of four bytes, and of two halves with two bytes of `b` (the upper pair when `high`). */
+/* Dot products of four bytes, and of two 16-bit numbers with two bytes of `b` (the upper two if `high`). */
 #define IDP4A(name, type_a, type_b) \
   int32_t __superstep_nvvm_idp4a_##name(uint32_t a, uint32_t b, int32_t c) { \
     for (int i = 0; i < 32; i += 8) \

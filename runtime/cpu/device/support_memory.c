@@ -1,4 +1,4 @@
-/* Address spaces, uncached loads, atomics with a scope, prefetches. */
+/* Address spaces, uniform loads (ldu), scoped atomics and prefetches. */
 #include "thread.h"
 
 bool __superstep_nvvm_isspacep_global(const void *address) { return __superstep_is_global(address); }
@@ -27,7 +27,7 @@ LDU(f_f32, float)
 LDU(f_f64, double)
 LDU(f_f16, _Float16)
 
-/* Atomics with CTA or system scope. The host's atomics are valid for both. */
+/* Atomics with CTA or system scope. The host's atomics satisfy both. */
 #define ATOMIC(operation, type, suffix, builtin) \
   type __superstep_nvvm_atomic_##operation##_gen_i_cta_##suffix##_p0(type *address, type value) { \
     return builtin(address, value, __ATOMIC_SEQ_CST); \

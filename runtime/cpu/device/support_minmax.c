@@ -1,4 +1,4 @@
-/* Minimum, maximum, absolute value, rounding to integral values, saturation: float and double. */
+/* Minimum, maximum, absolute value, rounding to integral values and saturation for float and double. */
 #include "float.h"
 
 /* A number wins over a NaN; -0 is less than +0. */

@@ -1,7 +1,7 @@
-/* Functions for the code of a defined probe. */
+/* Functions that the code of a user-defined probe calls. */
 #include "thread.h"
 
-/* Returns the launch's context, for which the runtime uses the field of the counting probe's counters. */
+/* Returns the launch's context, which the runtime stores in the field for the counting probe's counters. */
 void *__superstep_probe_context(void) { return __superstep_thread.site_counts; }
 
 /* Reserves an entry of `words` words, an even number: a head, which is width << 32 | site of its first point, and a payload for each of its
@@ -15,7 +15,7 @@ uint64_t *__superstep_probe_reserve(uint64_t head, uint32_t words) {
   return entry + 1;
 }
 
-/* Logs an access for a warp. The runtime finds the lanes that were there together, as for the accesses of a trace. */
+/* Logs an access for a warp. The runtime finds the lanes that executed it together, as it does for traced accesses. */
 void __superstep_probe_log(uint32_t site, uint32_t width, uint64_t payload) {
   if (__builtin_expect(__superstep_thread.log_cursor >= __superstep_thread.log_end, 0))
     __superstep_log_full();

@@ -1,5 +1,5 @@
-/* PTX instructions that CUDA's headers and libdevice contain as inline assembly. Names are `__superstep_ptx_` and the mnemonic with
- * underscores; operands are in PTX's order, and the result is returned. */
+/* PTX instructions that CUDA's headers and libdevice contain as inline assembly. Names are `__superstep_ptx_` plus the mnemonic with
+ * underscores; operands are in PTX order, and the result is returned. */
 #include "half.h"
 #include "thread.h"
 
@@ -19,8 +19,8 @@
 BITS(32, uint32_t, )
 BITS(64, uint64_t, ll)
 
-/* Bit fields: `length` bits from `start` on. For 32 bits, both are modulo 256, as the manual says; for 64 bits, the code of ptxas does not
- * reduce them. */
+/* Bit fields: `length` bits starting at `start`. For 32 bits, both are taken modulo 256, as the manual says; for 64 bits, ptxas's code does
+ * not reduce them. */
 #define FIELDS(bits, type, largest) \
   static inline type ones##bits(uint32_t count) { return count >= bits ? ~(type)0 : ((type)1 << count) - 1; } \
   type __superstep_ptx_bfe_u##bits(type a, uint32_t start, uint32_t length) { \
@@ -45,7 +45,7 @@ BITS(64, uint64_t, ll)
 FIELDS(32, uint32_t, 255)
 FIELDS(64, uint64_t, UINT32_MAX)
 
-/* Instructions that equal an intrinsic. */
+/* Instructions that are equivalent to an intrinsic. */
 #define SAME(name, type, intrinsic, parameters, arguments) \
   type __superstep_nvvm_##intrinsic parameters; \
   type __superstep_ptx_##name parameters { return __superstep_nvvm_##intrinsic arguments; }
@@ -141,7 +141,7 @@ uint32_t __superstep_ptx_reserved_shared(void) {
   return (uint32_t)(uint64_t)reserved.bytes;
 }
 
-/* Atomics, with an order and scope that are strong enough for every variant in PTX. */
+/* Atomics with an ordering and scope strong enough for every PTX variant. */
 #define ATOMIC_PTX(operation, type, suffix, builtin) \
   type __superstep_ptx_atom_##operation##_##suffix(void *address, type value) { \
     return builtin((type *)address, value, __ATOMIC_SEQ_CST); \

@@ -1,7 +1,7 @@
 /* Conversions to and from pairs of 8-bit numbers (e4m3, e5m2), and to tf32. */
 #include "half.h"
 
-/* Rounds to nearest even, and saturates at the largest number. */
+/* Rounds to nearest even and saturates at the largest finite number. */
 static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_t largest) {
   uint8_t sign = (uint8_t)(double_bits(value) >> 63 << 7);
   double magnitude = __builtin_fabs(value);
@@ -10,7 +10,7 @@ static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_
   int exponent = (int)(double_bits(magnitude) >> 52) - 1023;
   if (exponent < 1 - bias)
     exponent = 1 - bias;
-  /* Counts units of the last place, which are powers of two. */
+  /* Counts units in the last place, which are powers of two. */
   double unit = double_from_bits((uint64_t)(1023 + exponent - mantissa_bits) << 52);
   double count = __builtin_rint(magnitude / unit);
   if (!(count < 1 << (mantissa_bits + 2)))
@@ -45,7 +45,7 @@ static inline uint16_t of_e4m3(uint8_t bits) {
 SMALL(e4m3)
 SMALL(e5m2)
 
-/* Rounds to nearest, ties away from zero. The result keeps 10 bits of the mantissa, also of a NaN. */
+/* Rounds to nearest, ties away from zero. The result keeps 10 bits of the mantissa, even for a NaN. */
 uint32_t __superstep_ptx_cvt_rna_tf32_f32(float value) {
   uint32_t bits = float_bits(value);
   return ((bits & 0x7f800000) == 0x7f800000 ? bits : bits + 0x1000) & ~0x1fffu;

@@ -12,7 +12,7 @@ static inline int64_t lane_of(uint32_t word, int lane, int bits, bool is_signed)
 }
 
 static inline int64_t combine(int64_t a, int64_t b, uint32_t operation, uint32_t flags) {
-  /* The amount of a shift is limited to 32, or taken modulo 32. */
+  /* Shift amounts are clamped to 32 or taken modulo 32. */
   int amount = (int)(flags & WRAP ? b & 31 : b < 0 || b > 32 ? 32 : b);
   switch (operation) {
   case ADD:

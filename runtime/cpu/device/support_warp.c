@@ -1,4 +1,4 @@
-/* Warp operations, all based on one primitive: each lane of a mask exchanges a 64-bit value with the others. */
+/* Warp operations, all based on one primitive: each lane in a mask exchanges a 64-bit value with the others. */
 #include "thread.h"
 
 static inline uint32_t bits_of(float value) {
@@ -12,7 +12,7 @@ static inline float float_of(uint32_t bits) {
   return value;
 }
 
-/* Modes of `shuffle`, which follows the PTX manual's pseudo code of shfl.sync; `c` holds the clamp and the segment mask. */
+/* Modes of `shuffle`, which follows the PTX manual's pseudocode for shfl.sync; `c` holds the clamp and the segment mask. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 
 static inline uint32_t shuffle(int mode, uint32_t mask, uint32_t value, uint32_t b, uint32_t c, bool *in_range) {

@@ -1,4 +1,4 @@
-//! CUDA's error codes: the last error of each host thread, sticky errors, names and texts.
+//! CUDA error codes: each host thread's last error, sticky errors, names and messages.
 
 use crate::error_table::ERRORS;
 use cudarc::runtime::sys::cudaError;
@@ -54,7 +54,7 @@ thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Code of a failed kernel's error, which every later call returns; 0 if there is none.
+/// Error code of a failed kernel, which every later call returns; 0 if there is none.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 
 pub fn set_sticky(error: CudaError) {
@@ -77,7 +77,7 @@ pub fn check_sticky() -> CudaResult {
     }
 }
 
-/// Returns the code of a call's result, and keeps an error for `cudaGetLastError`.
+/// Returns the code of a call's result, and records an error for `cudaGetLastError`.
 pub fn code_of(result: CudaResult) -> c_int {
     match result {
         Ok(()) => 0,
@@ -98,7 +98,7 @@ fn last_error(reset: bool) -> c_int {
 
 const UNRECOGNIZED: &CStr = c"unrecognized error code";
 
-/// Returns an error's name and text.
+/// Returns an error's name and message.
 fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
     match ERRORS.binary_search_by_key(&code, |row| row.0) {
         Ok(index) => (ERRORS[index].1, ERRORS[index].2),
@@ -129,9 +129,10 @@ pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
     unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
 }
 
-/// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names in a list are exported
-/// with the same parameters: variants for programs with a per-thread default stream, to which a `stream` of 0 refers in them;
-/// old names; and functions whose further arguments are ignored (the C calling convention of x86-64 permits extra arguments).
+/// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names in a list are
+/// exported with the same parameters: variants for programs with a per-thread default stream, which a `stream` of 0 then
+/// denotes; old names; and functions whose further arguments are ignored (the C calling convention of x86-64 permits extra
+/// arguments).
 ///
 /// `in_stream KIND:` defines two families. The second takes a stream as its last argument, and adds a node of that kind if the
 /// stream is being captured. The body receives the function's name, for messages, and the stream.
@@ -156,7 +157,7 @@ macro_rules! cuda {
     )*};
 }
 
-/// Defines the functions of `cuda! { in_stream …` that have no parameter for the stream.
+/// Defines the functions of `cuda! { in_stream …` that have no stream parameter.
 macro_rules! in_default_stream {
     ($meta:tt $call_name:ident [$($name:ident)*] $parameters:tt |$call:ident, $stream:ident| $body:block) => {$(
         $crate::errors::cuda_function! { $meta $name $parameters {
@@ -170,8 +171,7 @@ macro_rules! cuda_function {
     ([$(#[$meta:meta])*] $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
         ///
-        /// # Safety
-        /// Pointers must be as the CUDA documentation requires.
+        /// # Safety Pointers must meet the requirements of the CUDA documentation.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
@@ -186,8 +186,7 @@ macro_rules! cuda_alias {
     ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
         #[doc = concat!("Alias of [`", stringify!($name), "`] for the default stream that its name implies.")]
         ///
-        /// # Safety
-        /// Pointers must be as the CUDA documentation requires.
+        /// # Safety Pointers must meet the requirements of the CUDA documentation.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {

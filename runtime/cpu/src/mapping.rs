@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 pub const PAGE_BYTES: usize = 4096;
 
-/// Memory obtained with `mmap`, given back on drop.
+/// Memory obtained with `mmap`, unmapped on drop.
 #[derive(Debug)]
 pub struct Mapping {
     base: *mut u8,
@@ -14,11 +14,11 @@ pub struct Mapping {
 
 // SAFETY: a mapping is plain memory; users of its pointer synchronise.
 unsafe impl Send for Mapping {}
-// SAFETY: `&Mapping` only gives out the pointer.
+// SAFETY: `&Mapping` exposes only the pointer.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` (rounded up to pages) of zeroes, which use memory only once touched.
+    /// Maps `bytes` zero bytes (rounded up to whole pages), which use memory only once touched.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
@@ -33,14 +33,14 @@ impl Mapping {
             .max(1)
             .checked_next_multiple_of(PAGE_BYTES)
             .ok_or_else(|| Error::from_raw_os_error(libc::ENOMEM))?;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        // SAFETY: a new mapping at an address that the OS chooses touches no existing memory.
         let base = unsafe { map(null_mut(), bytes, protection, 0) }?;
         Ok(Mapping { base, bytes })
     }
 
     /// Avoids huge pages, which would stay mostly unused.
     pub fn with_small_pages(self) -> Self {
-        // SAFETY: advice about this mapping alone, which the kernel may ignore.
+        // SAFETY: this is advice about this mapping alone, which the OS may ignore.
         unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
         self
     }
@@ -49,7 +49,7 @@ impl Mapping {
         self.base
     }
 
-    /// One past the last byte.
+    /// Returns the address one past the last byte.
     pub fn end(&self) -> *mut u8 {
         self.base.wrapping_add(self.bytes)
     }

@@ -1,5 +1,5 @@
-//! Modules, kernels and variables of the program: the registrations of host objects and the device code loaded for them, which are matched
-//! by module index and name at first use.
+//! The program's modules, kernels and variables: the registrations by host objects and the device code loaded for them,
+//! matched by module index and name at first use.
 
 use crate::errors::CudaError;
 use crate::exec::worker::Mode;
@@ -40,7 +40,7 @@ pub struct Kernel {
     pub in_clusters: bool,
     pub parameters: &'static [Parameter],
     pub module: u32,
-    /// Whether its loops do not record the running thread.
+    /// Whether its loops omit recording which thread is running.
     pub forgets_threads: bool,
     pub static_shared_bytes: u64,
     pub most_threads: u32,
@@ -72,7 +72,7 @@ static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
 /// Module index of a host object without device code for this runtime.
 const FOREIGN_MODULE: u32 = u32::MAX;
-/// Module index of a host object whose code could not be loaded, after a fault.
+/// Module index of a host object whose code could not be loaded, which has been reported.
 const LOST_MODULE: u32 = u32::MAX - 1;
 
 unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
@@ -93,17 +93,17 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     let Some(module) = (unsafe { module.as_ref() }) else {
         return;
     };
-    // SAFETY: the object's name is a constant text that ends with 0.
+    // SAFETY: the object's name is a NUL-terminated constant.
     let name = unsafe { text(module.name) };
     if module.abi_version != ABI_VERSION {
         let version = module.abi_version;
         return session().fault(format_args!(
-            "failed to register module {name}: it has ABI version {version}, this runtime has {ABI_VERSION}; build the program again"
+            "failed to register module {name}: it has ABI version {version}, but this runtime has {ABI_VERSION}; rebuild the program"
         ));
     }
     let Some(thread_block) = module.thread_block else {
         return session().fault(format_args!(
-            "failed to register module {name}: it has no thread block; build the program again"
+            "failed to register module {name}: it has no thread state; rebuild the program"
         ));
     };
     // SAFETY: the object's table is a constant of this length; it is plain bytes.
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     registry.highest_module = registry.highest_module.max(index);
     for kernel in kernels {
         let bound =
-            // SAFETY: the kernel is a row of the object's list, whose pointers lead to its constants.
+            // SAFETY: the kernel is a row of the object's list, whose pointers point to its constants.
             unsafe { bind_kernel(kernel, index, thread_block, table.probe, &sites) };
         if let Some(mut bound) = bound {
             // The native copy of a kernel has the same display name.
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     }
     for global in globals {
         let symbol = Symbol {
-            // SAFETY: the variable is a row of the object's list, whose pointers lead to its constants.
+            // SAFETY: the variable is a row of the object's list, whose pointers point to its constants.
             name: unsafe { text(global.name) },
             address: global.address as u64,
             bytes: global.bytes,
@@ -179,7 +179,7 @@ unsafe fn bind_kernel(
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
         in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
-        // SAFETY: the caller passes a kernel whose list has as many numbers as it has parameters.
+        // SAFETY: the caller passes a kernel whose list has one entry per parameter.
         parameters: unsafe { slice(kernel.parameter_list, kernel.parameters.into()) },
         module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
@@ -222,7 +222,7 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
                     "kernel {name} has no device code for the CPU backend; compile its file with superstep"
                 )),
                 _ => session().fault(format_args!(
-                    "kernel {name} is not in the device code of module {module}; build the program again"
+                    "kernel {name} is not in the device code of module {module}; rebuild the program"
                 )),
             }
             Err(CudaError::INVALID_DEVICE_FUNCTION)
@@ -253,11 +253,10 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
 
 /// Returns the host variable of the device variable `name`, or null. Programs older than CUDA 5 pass variables by name.
 ///
-/// # Safety
-/// `name` must end with 0.
+/// # Safety `name` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const c_void {
-    // SAFETY: the name ends with 0.
+    // SAFETY: the name is NUL-terminated.
     let name = unsafe { text(name) };
     let registry = REGISTRY.read();
     let mut variables = registry.variables.iter();
@@ -279,24 +278,23 @@ pub fn highest_module() -> u32 {
 
 /// Loads the code of the module whose image is at `image`; returns its index.
 ///
-/// # Safety
-/// `image` must point to a fat binary or to Superstep's text in place of one.
+/// # Safety `image` must point to a fat binary or to the text that Superstep puts in place of one.
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
         Some(LOST_MODULE)
     };
-    // SAFETY: a module's image is a fat binary or our text, which ends with a line feed and a 0.
+    // SAFETY: a module's image is a fat binary or our text, which ends with a newline and a NUL.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
         Ok(module) => module,
         Err(error) => return refuse(&error),
     };
     for file in &module.files {
         let file = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: the path ends with 0. The only constructors that run are a module's, which only calls
+        // SAFETY: the path is NUL-terminated. The only constructors that run are a module's, which only calls
         // `__superstep_register_cpu_module`, and those of a probe's host code.
         if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-            // SAFETY: after `dlopen` failed, this is a text that ends with 0.
+            // SAFETY: after `dlopen` failed, this is a NUL-terminated string.
             let why = unsafe { text(libc::dlerror()) };
             return refuse(&format_args!("failed to load a module: {why}"));
         }
@@ -304,10 +302,10 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
     Some(module.index)
 }
 
-/// Handle of a host object: its module index + 1, to be non-null. Never dereferenced.
+/// Handle of a host object: its module index + 1, so that it is non-null. Never dereferenced.
 type FatBinary = *mut *mut c_void;
 
-/// `__cudaRegisterFatBinary`: a host object announces its device code.
+/// `__cudaRegisterFatBinary`: registers the device code of a host object.
 ///
 /// # Safety
 /// `wrapper` must point to a fat binary wrapper.
@@ -321,7 +319,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrappe
     std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
 }
 
-/// `__cudaRegisterFatBinaryEnd`: without effect.
+/// `__cudaRegisterFatBinaryEnd`: has no effect.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: FatBinary) {}
 
@@ -341,8 +339,7 @@ fn module_of(handle: FatBinary) -> u32 {
 
 /// `__cudaRegisterFunction`: binds a host function to a kernel's name. Further arguments are ignored.
 ///
-/// # Safety
-/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must end with 0.
+/// # Safety `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFunction(
     handle: FatBinary,
@@ -350,7 +347,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     _device_function: *mut c_char,
     device_name: *const c_char,
 ) {
-    // SAFETY: host code compiled by Clang passes a constant text.
+    // SAFETY: host code compiled by Clang passes a constant string.
     let name = unsafe { text(device_name) };
     let (function, key) = (host_function as usize, (module_of(handle), name));
     REGISTRY.write().functions.insert(function, key);
@@ -358,8 +355,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
 
 /// `__cudaRegisterVar`: binds a host variable to a device variable's name. Further arguments are ignored.
 ///
-/// # Safety
-/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must end with 0.
+/// # Safety `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterVar(
     handle: FatBinary,
@@ -367,7 +363,7 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     _device_address: *mut c_char,
     device_name: *const c_char,
 ) {
-    // SAFETY: host code compiled by Clang passes a constant text.
+    // SAFETY: host code compiled by Clang passes a constant string.
     let name = unsafe { text(device_name) };
     let (variable, key) = (host_variable as usize, (module_of(handle), name));
     REGISTRY.write().variables.insert(variable, key);

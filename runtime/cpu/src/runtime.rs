@@ -38,24 +38,24 @@ extern "C" fn at_exit() {
 /// Ends the program after a call to an unsupported function of the CUDA runtime (`build/src/compile/link/cudart_stub.c`) or of
 /// the driver (`driver.c` next to it).
 ///
-/// # Safety
-/// `function` must end with 0.
+/// # Safety `function` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
-    // SAFETY: the stub passes a constant text that ends with 0.
+    // SAFETY: the stub passes a NUL-terminated constant.
     let function = unsafe { CStr::from_ptr(function) }.to_string_lossy();
     unsupported(format_args!(
         "{function} is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU"
     ))
 }
 
-/// Defines functions that CUDA 12 dropped, so that the stub has their names: code compiled with older headers calls them.
+/// Defines functions that CUDA 12 dropped, so that the stub has their names, since code compiled with older headers calls
+/// them.
 macro_rules! dropped {
     ($($name:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: not supported, ends the program with exit code 70.")]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> ! {
-            // SAFETY: the name ends with 0.
+            // SAFETY: the name is NUL-terminated.
             unsafe { __superstep_unsupported(concat!(stringify!($name), "\0").as_ptr().cast()) }
         }
     )*};

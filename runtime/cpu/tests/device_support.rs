@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The support code as a library for this machine.
+/// The support code, compiled as a library for this machine.
 struct Support {
     handle: usize,
 }
@@ -22,7 +22,7 @@ fn support() -> Option<&'static Support> {
 fn load(clang: &Path) -> Option<Support> {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("support.so");
-    // Functions of the runtime stay undefined. They are bound lazily, and these tests do not call them.
+    // The runtime's functions remain undefined. They are bound lazily, and these tests do not call them.
     let output = Command::new(clang)
         .args(["-std=c17", "-O2", "-fPIC", "-shared", "-Wl,-z,lazy"])
         .args(device_files("support_"))
@@ -53,7 +53,7 @@ impl Support {
     }
 }
 
-/// Looks up the function `$name` of the support library with the given type.
+/// Looks up the function `$name` in the support library, with the given type.
 macro_rules! function {
     ($support:expr, $name:expr, fn($($parameter:ty),*) -> $result:ty) => {{
         let address = $support.address(&$name);
@@ -64,7 +64,7 @@ macro_rules! function {
 
 const MODES: [&str; 4] = ["rn", "rz", "rm", "rp"];
 
-/// Rounds `exact` to a float in a rounding mode.
+/// Rounds `exact` to a float in the given rounding mode.
 fn round(exact: f64, mode: &str) -> f32 {
     let nearest = exact as f32;
     let (low, high) = if f64::from(nearest) <= exact {
@@ -89,7 +89,7 @@ fn moderate() -> impl Strategy<Value = f32> {
 
 proptest! {
     #[test]
-    fn directed_rounding_of_sums_products_and_quotients(a in moderate(), b in moderate()) {
+    fn sums_products_and_quotients_are_rounded_in_every_mode(a in moderate(), b in moderate()) {
         let Some(support) = support() else { return Ok(()) };
         for mode in MODES {
             let add = function!(support, format!("add_{mode}_f"), fn(f32, f32) -> f32);
@@ -118,10 +118,10 @@ proptest! {
     }
 
     #[test]
-    fn directed_rounding_of_fused_multiply_adds(a in moderate(), b in moderate(), c in moderate(), cancels in any::<bool>()) {
+    fn fused_multiply_adds_are_rounded_in_every_directed_mode(a in moderate(), b in moderate(), c in moderate(), cancels in any::<bool>()) {
         let Some(support) = support() else { return Ok(()) };
         let c = if cancels { -(a * b) } else { c };
-        // In units in which all of them, and the floats next to the result, are integers.
+        // Uses units in which all operands, and the floats next to the result, are integers.
         let scaled = |value: f32| (f64::from(value) * 2f64.powi(60)) as i128;
         let product = (f64::from(a) * 2f64.powi(14)) as i128 * (f64::from(b) * 2f64.powi(14)) as i128;
         let exact = (product << 32) + scaled(c);
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn doubles_become_floats(value in any::<f64>()) {
+    fn doubles_are_converted_to_floats(value in any::<f64>()) {
         let Some(support) = support() else { return Ok(()) };
         for mode in MODES {
             let narrow = function!(support, format!("d2f_{mode}"), fn(f64) -> f32);
@@ -152,14 +152,14 @@ proptest! {
     }
 
     #[test]
-    fn integers_become_floats(value in any::<u64>(), shift in 0u32..64) {
+    fn integers_are_converted_to_floats(value in any::<u64>(), shift in 0u32..64) {
         let Some(support) = support() else { return Ok(()) };
         let value = value >> shift;
         for mode in MODES {
             let float = function!(support, format!("ull2f_{mode}"), fn(u64) -> f32)(value);
             let double = function!(support, format!("ull2d_{mode}"), fn(u64) -> f64)(value);
             let signed = function!(support, format!("ll2d_{mode}"), fn(i64) -> f64)((value as i64).wrapping_neg());
-            // Floats of this size are integers, so 128 bits compare them exactly.
+            // Floats of this size are integers, so 128-bit integers compare them exactly.
             let (exact, float_wide, double_wide) = (u128::from(value), float as u128, double as u128);
             match mode {
                 "rn" => prop_assert_eq!((float, double), (value as f32, value as f64)),
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn floats_become_integers(value in prop_oneof![any::<f32>(), (-3e9f32..3e9).boxed()]) {
+    fn floats_are_converted_to_integers(value in prop_oneof![any::<f32>(), (-3e9f32..3e9).boxed()]) {
         let Some(support) = support() else { return Ok(()) };
         let rounded = [value.round_ties_even(), value.trunc(), value.floor(), value.ceil()];
         for (mode, rounded) in MODES.into_iter().zip(rounded) {
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn integer_operations(a in any::<u32>(), b in any::<u32>(), c in any::<u32>()) {
+    fn integer_operations_match_ptx(a in any::<u32>(), b in any::<u32>(), c in any::<u32>()) {
         let Some(support) = support() else { return Ok(()) };
         let (x, y) = (a as i32, b as i32);
         prop_assert_eq!(function!(support, "mulhi_i", fn(i32, i32) -> i32)(x, y), ((i64::from(x) * i64::from(y)) >> 32) as i32);
@@ -211,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn special_values() {
+fn special_values_match_ptx() {
     let Some(support) = support() else { return };
     let min = function!(support, "fmin_f", fn(f32, f32) -> f32);
     let max = function!(support, "fmax_f", fn(f32, f32) -> f32);
@@ -248,7 +248,7 @@ fn special_values() {
     assert_eq!(
         function!(support, "mul_rz_f", fn(f32, f32) -> f32)(f32::MAX, 2.0),
         f32::MAX,
-        "towards zero there is no infinity"
+        "rounding towards zero never yields infinity"
     );
     assert_eq!(
         function!(support, "d2f_rm", fn(f64) -> f32)(-1e300),
@@ -257,12 +257,12 @@ fn special_values() {
     assert_eq!(
         function!(support, "round_f", fn(f32) -> f32)(2.5),
         2.0,
-        "to even"
+        "ties round to even"
     );
     assert_eq!(
         function!(support, "sqrt_rp_d", fn(f64) -> f64)(2.0),
         2f64.sqrt(),
-        "the nearest is above"
+        "the nearest double is already above"
     );
     assert_eq!(function!(support, "f2h_rn", fn(f32) -> u16)(1.0), 0x3c00);
     assert_eq!(
@@ -327,9 +327,9 @@ fn special_values() {
     assert_eq!((rsqrt(4.0), rsqrt(0.0)), (0.5, f32::INFINITY));
 }
 
-/// Checks every 4001st float: the error is at most 0.501 units of the last place.
+/// Checks every 4001st float: the error is at most 0.501 ulp.
 #[test]
-fn powers_and_logarithms() {
+fn powers_and_logarithms_are_accurate() {
     let Some(support) = support() else { return };
     let exp = function!(support, "ex2_approx_f32", fn(f32) -> f32);
     let log = function!(support, "lg2_approx_f", fn(f32) -> f32);

@@ -1,4 +1,4 @@
-//! Tests that the support code in `device/` has every intrinsic of `intrinsics.txt`, with the type that LLVM gives it.
+//! Tests that the support code in `device/` has every intrinsic in `intrinsics.txt`, with the type that LLVM gives it.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn signatures(ir: &str) -> BTreeMap<String, (String, Vec<String>)> {
             depth += i32::from(c == '(') - i32::from(c == ')');
             match (c, depth) {
                 (',', 0) => parameters.push(String::new()),
-                _ => parameters.last_mut().expect("one at least").push(c),
+                _ => parameters.last_mut().expect("at least one").push(c),
             }
         }
         let parameters = parameters
@@ -54,7 +54,7 @@ fn type_of(text: &str, has_attributes: bool) -> String {
     }
 }
 
-/// Returns an argument; operands that must be immediate are constants.
+/// Returns an operand for a call; operands that must be immediates are constants.
 fn operand(intrinsic: &str, ty: &str) -> String {
     let immediate = ["idp2a", "flo", "pm.event", "setmaxnreg"]
         .iter()
@@ -117,13 +117,13 @@ fn every_listed_intrinsic_has_the_type_that_llvm_gives_it() {
     for (index, intrinsic) in list.lines().enumerate() {
         let name = intrinsic
             .strip_prefix("llvm.nvvm.")
-            .expect("a name of an intrinsic")
+            .expect("an intrinsic's name")
             .replace('.', "_");
         let (mut result, mut parameters) = signatures
             .get(&name)
             .unwrap_or_else(|| panic!("{intrinsic} is missing"))
             .clone();
-        // Results of two parts are returned through a pointer, the first parameter.
+        // Results with two parts are returned through a pointer, the first parameter.
         let returns_pair = ["elect_sync", "match_all_sync_i32p", "match_all_sync_i64p"]
             .contains(&&*name)
             || (name.starts_with("shfl_sync") && name.ends_with('p'));

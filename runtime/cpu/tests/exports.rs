@@ -1,4 +1,4 @@
-//! Functions of the CUDA runtime that this library exports, and the stub's error for those that it lacks.
+//! Tests which functions of the CUDA runtime this library exports, and the stub's error for those that it lacks.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// A few of each kind.
+/// A few functions of each kind.
 const SOME: &[&str] = &[
     "__cudaRegisterFatBinary",
     "__cudaPushCallConfiguration",

@@ -1,4 +1,4 @@
-//! Runs whole programs with the runtime: results of kernels, errors, faults, and captures.
+//! Runs whole programs with the runtime, and checks kernel results, errors, faults and captures.
 
 mod common;
 
@@ -8,7 +8,7 @@ use superstep_trace::{
     AllocationKind, Capture, HostEvent, LaunchDigest, LaunchOutcome, LaunchRecord, digest,
 };
 
-/// Accesses by (launch, CTA, thread), each thread's in file order: (site within the module, allocation, offset).
+/// Accesses by (launch, CTA, thread), in file order for each thread: (site within the module, allocation, offset).
 type Accesses = BTreeMap<(u32, u32, u32), Vec<(u32, String, u64)>>;
 
 fn accesses(capture: &Capture) -> Accesses {
@@ -45,7 +45,7 @@ fn clean(run: &Run) {
 }
 
 #[test]
-fn kernels_compute_what_they_should() {
+fn kernels_compute_correct_results() {
     let Some(programs) = programs() else { return };
     for probe in ["trace", "count"] {
         for workers in [1, 3] {
@@ -74,7 +74,7 @@ fn the_capture_of_a_simple_kernel_is_exact() {
         }
     }
     assert_eq!(accesses(&capture), expected);
-    // All lanes of a warp are in one group, also in the last, partial warp of a CTA (70 threads).
+    // All lanes of a warp are in one group, even in the last, partial warp of a CTA (70 threads).
     let mut lanes = BTreeMap::new();
     capture
         .groups(|_, group| *lanes.entry(group.lanes()).or_insert(0) += 1)
@@ -84,7 +84,7 @@ fn the_capture_of_a_simple_kernel_is_exact() {
 }
 
 #[test]
-fn the_capture_contains_the_hosts_events() {
+fn the_capture_contains_host_events() {
     let Some(programs) = programs() else { return };
     let capture = programs.run("trace", &["add"], 1).capture();
     let mut copies = 0;
@@ -121,7 +121,7 @@ fn fibers_log_in_program_order_and_warps_stay_together() {
     let Some(programs) = programs() else { return };
     let capture = programs.run("trace", &["reverse"], 2).capture();
     let logs = accesses(&capture);
-    // The first launch: 40 CTAs of 256 threads; each loads (site 4), passes barriers, and stores (site 5).
+    // The first launch has 40 CTAs of 256 threads; each thread loads (site 4), passes barriers, and stores (site 5).
     for cta in 0..40 {
         for thread in 0..256 {
             let offset = u64::from(cta * 256 + thread) * 4;
@@ -139,7 +139,7 @@ fn fibers_log_in_program_order_and_warps_stay_together() {
 }
 
 #[test]
-fn counts_equal_the_capture() {
+fn counts_match_the_capture() {
     let Some(programs) = programs() else { return };
     for name in ["add", "reverse", "atomics", "warp"] {
         let capture = programs.run("trace", &[name], 2).capture();
@@ -193,7 +193,7 @@ fn each_stream_numbers_its_launches() {
 }
 
 #[test]
-fn long_threads_are_written_while_they_run() {
+fn logs_of_long_threads_are_written_while_they_run() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["many", "300000", "40000"], 2);
     run.assert_done("many");
@@ -232,7 +232,7 @@ fn invalid_calls_return_cudas_error_codes() {
 }
 
 #[test]
-fn faults_of_kernels_are_reported_and_stick() {
+fn kernel_faults_are_reported_and_sticky() {
     let Some(programs) = programs() else { return };
     let cases = [
         (
@@ -263,7 +263,7 @@ fn faults_of_kernels_are_reported_and_stick() {
         for fibers in ["0", "1"] {
             let run = programs.run("trace", &["fail", &how.to_string(), fibers], 2);
             run.assert_done(first);
-            // The launch itself succeeds, everything after it fails, and after a reset kernels run again.
+            // The launch itself succeeds, everything after it fails, and kernels run again after a reset.
             assert_eq!(run.stdout(), format!("0\n{code}\n{code}\n{code}\ndone\n"));
             let faults = run.summary.as_ref().unwrap().faults.join("\n");
             let kernel = if fibers == "1" { "fail_fibers" } else { "fail" };
@@ -307,7 +307,7 @@ fn memory_that_a_gpu_maps_past_an_allocation_is_accessible_with_a_warning() {
         for part in [
             "out-of-bounds access: it wrote to address 0x",
             "store of 4 bytes at device.cu:196617 goes beyond an allocation",
-            "0 bytes past the end of the 512 byte allocation",
+            "0 bytes past the end of the 512-byte allocation",
         ] {
             assert!(warnings.contains(part), "{part}: {warnings}");
         }
@@ -315,7 +315,7 @@ fn memory_that_a_gpu_maps_past_an_allocation_is_accessible_with_a_warning() {
 }
 
 #[test]
-fn a_failed_assertion_is_printed_as_cuda_prints_it() {
+fn a_failed_assertion_is_printed_in_cudas_format() {
     let Some(programs) = programs() else { return };
     let stderr = programs.run("trace", &["fail", "2", "0"], 1).stderr();
     let expected =
@@ -324,7 +324,7 @@ fn a_failed_assertion_is_printed_as_cuda_prints_it() {
 }
 
 #[test]
-fn threads_that_wait_forever_are_an_error() {
+fn threads_that_wait_for_each_other_forever_are_reported() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["deadlock"], 1);
     run.assert_done("deadlock");
@@ -334,9 +334,10 @@ fn threads_that_wait_forever_are_an_error() {
 }
 
 #[test]
-fn a_matrix_needs_a_whole_warp() {
+fn a_matrix_operation_needs_a_whole_warp() {
     let Some(programs) = programs() else { return };
-    let without = "a matrix operation by 16 of a warp's 32 lanes; it needs them all";
+    let without =
+        "a matrix operation was executed by only 16 of the warp's 32 lanes; it needs all of them";
     for (lanes, what) in [("32", "it read from address 0x"), ("16", without)] {
         let run = programs.run("trace", &["load_rows", lanes], 1);
         run.assert_done(lanes);
@@ -354,7 +355,7 @@ fn device_printf_is_in_order_with_the_hosts_output() {
 }
 
 #[test]
-fn device_malloc_address_spaces_and_early_exits() {
+fn device_malloc_address_space_queries_and_early_exits_work() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["allocate"], 2);
     run.assert_done("allocate");
@@ -394,7 +395,7 @@ fn a_crashed_program_leaves_a_readable_capture() {
         assert_eq!(
             run.output.status.signal(),
             Some(signal),
-            "{name}: a crash of the host is the program's own"
+            "{name}: a signal in host code ends the program"
         );
         let capture = run.capture();
         assert!(!capture.complete && !capture.damaged);

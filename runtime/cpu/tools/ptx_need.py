@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Counts which PTX instructions `asm` statements use: ptx_need.py TOOLKIT/include FOLDER/PATTERN...
+"""Counts the PTX instructions that `asm` statements use: ptx_need.py TOOLKIT/include FOLDER/PATTERN...
 
-Each further argument is a folder and a glob pattern of the programs in it, one folder per program. Prints how many programs and header
-files of the toolkit contain each instruction, and which; then how many programs include which headers. The table in
+Each further argument is a folder and a glob pattern of the programs in it, one folder per program. Prints how many programs and toolkit headers contain each instruction, and lists the programs; then how many programs include which headers. The table in
 docs/cpu-backend.md is based on it.
 """
 
@@ -30,7 +29,7 @@ HEADERS = {
 }
 # Instructions that are distinguished by their second word.
 FAMILIES = {"cp", "mbarrier", "barrier"}
-# Instructions without modifiers. Other such words are not PTX, since host code also has `asm` statements.
+# Instructions without modifiers. Other such words are not counted as PTX, since host code also has `asm` statements.
 BARE = {"trap", "exit", "bra", "ret", "brkpt"}
 
 
@@ -41,7 +40,7 @@ def texts(folder):
 
 
 def instructions(text):
-    """Yields the instructions of the templates in a text, which are in quotes before the first colon."""
+    """Yields the instructions in a text's `asm` templates, which are in quotes before the first colon."""
     for statement in STATEMENT.finditer(text):
         template = ""
         for piece in STRING.finditer(text, statement.end()):

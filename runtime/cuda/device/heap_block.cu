@@ -1,5 +1,5 @@
-// Finds the heap of device-side `malloc`, by allocating its first block (src/model/device_heap.rs). heap_block.ptx is this file compiled
-// (tests/device_code.rs compares them).
+// Finds the heap of device-side `malloc` by allocating its first block (src/model/device_heap.rs). heap_block.ptx is
+// compiled from this file (tests/device_code.rs compares them).
 
 extern "C" __global__ void __superstep_heap_block(unsigned long long *address) {
   void *block = malloc(1);

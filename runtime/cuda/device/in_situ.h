@@ -1,46 +1,46 @@
-/* What kernels of the protocol `in-situ` share with the host (src/recorder/in_situ/layout.rs mirrors it, and a test compares the two), and
- * the rules of docs/capture/in-situ.md for an entry of shadow memory. */
+/* Data that kernels share with the host in the `in-situ` protocol (src/recorder/in_situ/layout.rs mirrors it; a test compares the two), and
+ * the rules from docs/capture/in-situ.md for an entry in shadow memory. */
 #ifndef SUPERSTEP_IN_SITU_H
 #define SUPERSTEP_IN_SITU_H
 
 #include <stdint.h>
 
 /* Bits of the second trailing parameter; for 62 and 63 see selection.h. */
-#define IN_SITU_LAUNCH_BITS 26      /* bits 0-25: number of the launch, from 1 */
-#define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: which sums it adds to */
+#define IN_SITU_LAUNCH_BITS 26      /* bits 0-25: launch number, from 1 */
+#define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: slot of the sums to which it adds */
 #define IN_SITU_SLOT_MASK 0xff
 
 /* Shadow memory consists of blocks, one for each aligned 2^IN_SITU_BLOCK_SHIFT bytes of the program's memory. */
 #define IN_SITU_BLOCK_SHIFT 21
 #define IN_SITU_ENTRY_BYTES 16
 
-/* For each line of 2^IN_SITU_LINE_SHIFT bytes, shadow memory has the last launch that stored there, in 32 bits: 0 if the host has written
- * the whole line since, or a pattern of equal bytes if it was never written or its writer is unknown. */
+/* For each line of 2^IN_SITU_LINE_SHIFT bytes, shadow memory holds the number of the last launch that stored there, in 32 bits: 0 if the
+ * host has written the whole line since, or a pattern of identical bytes if the line was never written or its writer is unknown. */
 #define IN_SITU_LINE_SHIFT 5
 
-/* The location of a block's shadow. Block n is in place n modulo the number of places, or in none. */
+/* The location of a block's shadow. Block n is at index n modulo the size of the table, or has no shadow. */
 struct InSituBlock {
   uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, or 0 for none */
-  uint64_t lines;  /* address of the first line's launch */
+  uint64_t lines;  /* address of the first line's launch number */
   uint64_t shadow; /* address of the first entry */
   uint64_t unused;
 };
 
-/* A cache of what CTAs know about words, which is valid for the rest of a launch for threads that do not store in a word's line: 2^20 rows
- * of 8 bytes, any of which may be overwritten. The place of a row implies bits 2-21 of the address. The row has bits 22-47, the CTA, four
- * bits of the launch's number, a mask of bytes, and the code of a class, which is communicated, own or input: loads of these bytes are of
- * that class, and if it is communicated, the CTA has received them. The host clears the rows before the four bits repeat. A row with code 0
- * is a claim: its thread counts the word as received. */
+/* A cache of the classes that CTAs have found for words. A row is valid for the rest of a launch, for threads that do not store to the
+ * word's line. There are 2^20 rows of 8 bytes, any of which may be overwritten. The position of a row implies bits 2-21 of the address. The
+ * row holds bits 22-47, the CTA, four bits of the launch number, a byte mask, and the code of a class, which is communicated, own or input:
+ * loads of these bytes have that class, and if it is communicated, the CTA has received them. The host clears the rows before the four bits
+ * wrap around. A row with code 0 is a claim: the thread that made it counts the word as received. */
 #define IN_SITU_KNOWN_BYTES (8 << 20)
 #define IN_SITU_KNOWN_LAUNCHES 16
 #define IN_SITU_KNOWN_MASK_SHIFT 3
 #define IN_SITU_KNOWN_LAUNCH_SHIFT 7
 #define IN_SITU_KNOWN_ADDRESS_SHIFT 12
 #define IN_SITU_KNOWN_CTA_SHIFT 38 /* bits 0-25 of the CTA; bit 26 is the row's bit 11 */
-/* CTAs below this number can claim, as the thread takes up bits of the CTA's number and of the mask. */
+/* Only CTAs below this number can make claims, since the thread number takes up bits of the CTA number and of the mask. */
 #define IN_SITU_CLAIMS_BELOW (1u << 18)
 
-/* The data of a function, which are in registers where the handler is inlined. */
+/* A function's data, which is kept in registers where the handler is inlined. */
 #define IN_SITU_WIDTHS 5
 struct InSituFunction {
   uint64_t row;           /* the common part of the CTA's rows */
@@ -48,21 +48,22 @@ struct InSituFunction {
   uint32_t block_mask;
   struct {
     uint32_t loads, stores; /* by all lanes of the warp together */
-    /* Access groups that lack lanes and begin with this one: their number from bit 20 on, and the number of their threads below. */
+    /* Access groups with inactive lanes whose first active lane is this one: their number in bits 20 and up, and their threads in the bits
+     * below. */
     uint32_t loads_apart, stores_apart;
-    uint32_t by_class; /* loads, eight bits each: communicated, own, uninitialised, local */
-    /* Atomic operations on input that changed nothing in shadow memory: as above, and this lane's own that were local. */
+    uint32_t by_class; /* loads by class, eight bits each: communicated, own, uninitialised, local */
+    /* Atomic operations on input that changed nothing in shadow memory: counted like loads, and those by this lane that were local. */
     uint32_t settled, settled_apart, local;
-  } widths[IN_SITU_WIDTHS]; /* by the logarithm of the width */
+  } widths[IN_SITU_WIDTHS]; /* indexed by the logarithm of the width */
 };
 
-/* The sums of a launch, of which the host adds up the copies. */
+/* The sums for a launch. The host adds up the copies. */
 #define IN_SITU_COPIES 32
 #define IN_SITU_SUMS 160
-/* Thread accesses with all bytes in one class: ((operation * 5 + logarithm of the width) * 8 + class). IN_SITU_INPUT instead has all loads
- * and atomic operations of a width: those in no other class are of input. */
+/* Thread accesses whose bytes all have the same class: ((operation * 5 + logarithm of the width) * 8 + class). IN_SITU_INPUT instead counts
+ * all loads and atomic operations of a width: those in no other class read input. */
 #define IN_SITU_THREADS 0
-/* By operation: inactive lanes of access groups; accesses of other widths, and their bytes. */
+/* By operation: inactive lanes in access groups; accesses of other widths, and their bytes. */
 #define IN_SITU_MISSING 120
 #define IN_SITU_ODD_THREADS 123
 #define IN_SITU_ODD_BYTES 126
@@ -73,7 +74,7 @@ struct InSituFunction {
 #define IN_SITU_RACING 138
 #define IN_SITU_NEW_ROWS 139        /* new rows in the table of transfers */
 #define IN_SITU_LOST_BYTES 140      /* bytes for which the table had no room */
-#define IN_SITU_NOT_SPLIT 141       /* words for whose bytes there was no room for entries */
+#define IN_SITU_NOT_SPLIT 141       /* words that were not split for lack of room for entries */
 #define IN_SITU_UNSHADOWED_LOADED 142 /* bytes without entries */
 #define IN_SITU_UNSHADOWED_STORED 143
 #define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, without atomic operations, that another CTA had stored in the launch */
@@ -92,43 +93,44 @@ struct InSituFunction {
 #define IN_SITU_LOCAL 5
 #define IN_SITU_NONE 7              /* a store, or bytes of several classes */
 
-/* A CTA, and a word of which it received bytes in a launch. */
+/* A CTA, and a word from which it received bytes in a launch. */
 struct InSituReader {
   uint64_t who;  /* launch << 38 | cta << 11 | mask of the bytes */
   uint64_t word; /* address / 4 */
 };
 
-/* What a block of CTAs received from another. A block is named by its first CTA. A row of 0 is free. */
+/* The data that one block of CTAs received from another. A block is identified by its first CTA. An all-zero row is free. */
 struct InSituTransfer {
   uint64_t source;   /* launch << 38 | cta << 11 */
-  uint64_t receiver; /* as `source` */
+  uint64_t receiver; /* same format as `source` */
   uint64_t bytes;
   uint64_t count;    /* loads */
-  uint64_t stored;   /* bytes that the source stored and the receiver was first to read */
+  uint64_t stored;   /* bytes that the source stored and the receiver was the first to read */
   uint64_t unused;
 };
 
-/* Receivers' CTA numbers in rows for pairs of launches, whatever the source's: `count` is bytes with multiple writers; */
+/* Receiver CTA numbers in rows for pairs of launches, regardless of the source CTA: here, `count` is the number of bytes with multiple
+ * writers; */
 #define IN_SITU_OF_LAUNCHES 0x7ffffff
-/* `bytes` is bytes that may have been received before. */
+/* here, `bytes` is the number of bytes that may have been received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
 
-/* The target of a kernel's first trailing parameter. */
+/* The structure to which a kernel's first trailing parameter points. */
 struct InSituContext {
   uint64_t version;
   const struct InSituBlock *blocks;
-  uint64_t block_mask;      /* places for blocks less one */
+  uint64_t block_mask;      /* size of the table of blocks, minus one */
   uint64_t *known;
   uint64_t *sums;           /* for each slot, IN_SITU_COPIES times IN_SITU_SUMS */
   struct InSituReader *readers;
-  uint64_t reader_mask;     /* places for readers less one; at least 31 */
+  uint64_t reader_mask;     /* size of the table of readers, minus one; at least 31 */
   struct InSituTransfer *transfers;
-  uint64_t transfer_mask;   /* rows less one */
-  const uint32_t *kernels;  /* number of each launch's kernel, by the launch's number */
-  uint64_t *split;          /* entries of bytes, in groups of four; the first word of the first group counts those in use */
+  uint64_t transfer_mask;   /* number of rows, minus one */
+  const uint32_t *kernels;  /* each launch's kernel number, indexed by launch number */
+  uint64_t *split;          /* per-byte entries, in groups of four; the first word of the first group counts the groups in use */
   uint64_t split_most;      /* number of groups */
   const uint64_t *selection;
-  uint64_t block_bits;      /* mask of launch << 38 | cta << 11 | … for a block of CTAs: without the lower bits of the CTA */
+  uint64_t block_bits;      /* mask of launch << 38 | cta << 11 | … for a block of CTAs: excludes the lower bits of the CTA */
 };
 
 #define IN_SITU_VERSION 0x300000001ull
@@ -146,7 +148,7 @@ struct InSituContext {
 /* Bits of `now`. */
 #define IN_SITU_PLAIN (1ull << 10)
 #define IN_SITU_THREAD_MASK 0x3ff
-/* `before` of words whose bytes have separate entries. */
+/* `before` for words whose bytes have separate entries. */
 #define IN_SITU_IS_SPLIT 0xfffffffffffffffeull
 #define IN_SITU_UNWRITTEN 0xffffffffffffffffull
 #define IN_SITU_UNKNOWN_WRITER 0xeeeeeeeeeeeeeeeeull
@@ -166,7 +168,7 @@ IN_SITU_FUNCTION int in_situ_has_now(struct InSituEntry e) {
   return (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) - 1u < 1u << (IN_SITU_LAUNCH_BITS - 1);
 }
 
-/* Returns whether the writer before `launch` is in `now`. */
+/* Returns whether the last writer before `launch` is in `now`. */
 IN_SITU_FUNCTION int in_situ_is_past(struct InSituEntry e, uint64_t launch) {
   return in_situ_has_now(e) && (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) != (uint32_t)launch;
 }
@@ -177,14 +179,15 @@ IN_SITU_FUNCTION int in_situ_is_of_another_cta(struct InSituEntry e, uint64_t me
   return (e.now ^ me) >> IN_SITU_CTA_SHIFT != 0 || (e.before & IN_SITU_NOW_SEVERAL) != 0;
 }
 
-/* Returns the writer before `launch`, in the form of `before` but with the marks of its bytes in bits 9-6 and its `several` in bit 10. */
+/* Returns the last writer before `launch`, in the format of `before` but with the marks of its bytes in bits 9-6 and its `several` bit in
+ * bit 10. */
 IN_SITU_FUNCTION uint64_t in_situ_source(struct InSituEntry e, uint64_t launch) {
   if (!in_situ_is_past(e, launch)) return e.before & ~0x3full;
   return (e.now >> IN_SITU_CTA_SHIFT) << IN_SITU_CTA_SHIFT | (e.before & IN_SITU_NOW_SEVERAL) << 9 |
          (e.before >> IN_SITU_NOW_READ_SHIFT & 0xf) << IN_SITU_BEFORE_READ_SHIFT;
 }
 
-/* Returns the shift in `before` of the marks of the source's bytes that have been read. */
+/* Returns the bit position in `before` of the marks for the source's bytes that have been read. */
 IN_SITU_FUNCTION unsigned in_situ_read_shift(int is_past) { return is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT; }
 
 /* Returns the entry after a write by `me` (launch, CTA and thread). */

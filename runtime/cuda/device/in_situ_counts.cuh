@@ -1,4 +1,4 @@
-// Counts accesses: each function counts in registers, and adds its counts to the launch's when it ends.
+// Counts accesses: each function counts in registers and adds its counts to the launch's sums when it ends.
 #ifndef SUPERSTEP_IN_SITU_COUNTS_CUH
 #define SUPERSTEP_IN_SITU_COUNTS_CUH
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-// Returns the sum in which an access counts.
+// Returns the sum in which an access is counted.
 __device__ ALWAYS_INLINE uint64_t *threads_of(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
   return me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class;
 }
@@ -16,25 +16,25 @@ __device__ __attribute__((noinline)) bool is_left_out_by(const void *context, ul
   return superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection);
 }
 
-// Returns whether the CTA's accesses are not counted.
+// Returns whether the CTA's accesses are excluded.
 __device__ inline bool is_left_out(const void *context, ulong64 launch) { return launch >> 62 && is_left_out_by(context, launch); }
 
-// Counts the lanes that are active together as an access group.
+// Counts the currently active lanes as an access group.
 __device__ inline void count_group(Me me, unsigned operation) {
   const unsigned mask = __activemask();
   if (mask != 0xffffffffu && is_first_of(mask)) add(me.sums() + IN_SITU_MISSING + operation, 32 - __popc(mask));
 }
 
-// Counts an access group of atomic operations that lacks lanes.
+// Counts an access group of atomic operations with inactive lanes.
 __device__ __attribute__((noinline)) void atomics_apart(const void *context, ulong64 launch) {
   if (!is_left_out(context, launch)) count_group(Me(context, launch), IN_SITU_ATOMIC);
 }
 
-// Counts an access group that lacks lanes, in its first lane. Not inlined, since ptxas would otherwise read all lanes' numbers, whether or
-// not some are missing.
+// Counts an access group with inactive lanes, in its first active lane. Not inlined, since ptxas would otherwise read the
+// lane number even if no lane is inactive.
 __device__ __attribute__((noinline)) unsigned group_apart(unsigned mask) { return is_first_of(mask) ? 1u << 20 | __popc(mask) : 0; }
 
-// Adds what a lane has counted for its warp: accesses by all lanes together, and access groups that lack lanes.
+// Adds a lane's counts for its warp: accesses by all lanes together, and access groups with inactive lanes.
 __device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, unsigned operation, unsigned width_log2,
                                                       unsigned together, unsigned apart) {
   if (is_left_out(context, launch)) return;
@@ -45,7 +45,7 @@ __device__ __attribute__((noinline)) void add_threads(const void *context, ulong
   if (missing != 0) add(me.sums() + IN_SITU_MISSING + operation, missing);
 }
 
-// Adds what a lane has counted of settled atomic operations: as above, and its own that were local.
+// Adds a lane's counts of settled atomic operations: the same two, and its own operations that were local.
 __device__ __attribute__((noinline)) void add_settled(const void *context, ulong64 launch, unsigned width_log2, unsigned together,
                                                       unsigned apart, unsigned local) {
   if (is_left_out(context, launch)) return;
@@ -53,12 +53,12 @@ __device__ __attribute__((noinline)) void add_settled(const void *context, ulong
   const uint64_t all = (lane_number() == 0 ? (uint64_t)32 * together : 0) + (apart & 0xfffff);
   if (all != 0) add(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_INPUT), all);
   if (local != 0) add(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_LOCAL), local);
-  // Negative if another lane counts for this one; the sum over all lanes is not.
+  // The difference is negative if another lane counts for this one; the sum over all lanes is not.
   if (all != local) add(me.sums() + IN_SITU_PERHAPS_LOCAL, (all - local) << width_log2);
 }
 
-// Counts an access. If all lanes of a warp are active, each counts it, and the first one later adds it for all. Returns whether a count is
-// full.
+// Counts an access. If all lanes of a warp are active, each counts it, and the first one later adds it for all. Returns
+// whether a counter is full.
 __device__ ALWAYS_INLINE bool count(unsigned &together, unsigned &apart) {
   const unsigned mask = __activemask();
   together += 1;
@@ -77,7 +77,7 @@ __device__ ALWAYS_INLINE void count_threads(const void *context, ulong64 launch,
   together = apart = 0;
 }
 
-// Adds a function's counts of loads of a width by class to the sums of the launch.
+// Adds a function's per-class counts of loads of a width to the launch's sums.
 __device__ __attribute__((noinline)) void add_classes(const void *context, ulong64 launch, unsigned width_log2, unsigned by_class) {
   if (is_left_out(context, launch)) return;
   uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;

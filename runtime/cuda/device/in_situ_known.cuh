@@ -1,4 +1,4 @@
-// The cache of what a CTA knows about words that it has loaded in a launch, and claims.
+// The cache of the classes of words that a CTA has loaded in a launch, and claims on words.
 #ifndef SUPERSTEP_IN_SITU_KNOWN_CUH
 #define SUPERSTEP_IN_SITU_KNOWN_CUH
 
@@ -11,7 +11,7 @@ __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
   return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
 }
 
-// Returns the row of a word, without bytes and class.
+// Returns the row of a word, without byte mask and class.
 __device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << IN_SITU_KNOWN_ADDRESS_SHIFT; }
 
 // Returns the offset of a word's row. Four consecutive words have consecutive rows.
@@ -20,7 +20,8 @@ __device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address)
   return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
 }
 
-// Returns the code of a class: its counter's place in InSituFunction, from 1, or 5 for input, which has none. Code 0 is no class.
+// Returns the code of a class: the position of its counter in InSituFunction, from 1, or 5 for input, which has none. Code 0
+// means no class.
 __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
   return of_class == IN_SITU_INPUT ? 5 : of_class == IN_SITU_LOCAL ? 4 : of_class == IN_SITU_UNINITIALISED ? 3 : of_class + 1;
 }
@@ -29,7 +30,7 @@ __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
 
 // A word's row in the CTA's cache.
 struct Known {
-  uint64_t row; // without bytes and class
+  uint64_t row; // without byte mask and class
   uint64_t place;
 
   __device__ ALWAYS_INLINE Known(Me me, uint64_t address) {
@@ -37,27 +38,28 @@ struct Known {
     row = known_row(of_cta, address);
     place = reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address);
   }
-  // Consecutive words, up to the next 16 bytes, have consecutive rows.
+  // Consecutive words, up to the next 16-byte boundary, have consecutive rows.
   __device__ ALWAYS_INLINE void *at(unsigned i) const { return reinterpret_cast<void *>(place + 8 * i); }
 };
 
 __device__ ALWAYS_INLINE void keep_known(Known known, unsigned i, unsigned bytes, unsigned code) {
   uint64_t what = bytes << IN_SITU_KNOWN_MASK_SHIFT | code;
   if (bytes != 0xf) {
-    // Keeps other bytes of the word that are known to be of the same class.
+    // Keeps other bytes of the word that are known to have the same class.
     const uint64_t was = load_known(known.at(i)) ^ known.row;
     if (((was ^ what) & ~ANY_BYTES) == 0) what |= was;
   }
   store_known(known.at(i), known.row ^ what);
 }
 
-// Return whether a row is a thread's claim, or says that the thread has done the claimed work.
+// Return whether a row is a thread's claim, or whether it says that the claimed work is done.
 __device__ ALWAYS_INLINE bool is_claim(uint64_t row) { return row != 0 && (row & ~((uint64_t)0xff << 56 | ANY_BYTES)) == 0; }
 __device__ ALWAYS_INLINE bool is_done(uint64_t row) { return row == (ANY_BYTES | code_of(IN_SITU_COMMUNICATED)); }
 
-// Returns a bit for each of the consecutive words whose reception the thread has to count. Only one of the CTA's threads that load a word
-// at the same time does so, since exchanges at one address wait for each other: the last one to claim, unless it finds the work done or
-// another row in this place. Only the thread that does the work may note that it is done.
+// Returns a mask of the consecutive words that this thread has to count as received. Of the CTA's threads that load a word
+// at the same time, usually only the last one to claim it does so, since exchanges at one address wait for each other. If
+// another row has taken the place by then, each of them does; if the work is already done, none does. Only the thread that
+// does the work may mark it as done.
 template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known known) {
   if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return (1u << words) - 1;
   const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
@@ -81,7 +83,7 @@ template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known
   return claims;
 }
 
-// Returns the code of the class of a load's bytes, if another load of the CTA has found it in this launch, else 0.
+// Returns the class code of a load's bytes if another load by the CTA has found it in this launch, and 0 otherwise.
 template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(uint64_t known, uint64_t of_cta, uint64_t address) {
   const uint64_t place = known + known_place(of_cta, address), row = known_row(of_cta, address);
   uint64_t found = load_known(reinterpret_cast<const void *>(place)) ^ row;
@@ -92,7 +94,7 @@ template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(ui
     found ^= ANY_BYTES;
   }
   bool is_known = found >> 32 == 0 && (unsigned)found - 1 < 5;
-  // A thread claims a word only after it has found that the word communicates.
+  // A thread claims a word only after finding that the word is communicated.
   if (width_bytes == 4 && __builtin_expect(!is_known, 0)) return of_cta >> 56 == 0 && is_claim(found ^ ANY_BYTES) ? code_of(IN_SITU_COMMUNICATED) : 0;
 #pragma unroll
   for (unsigned i = 1; i < 4; ++i)

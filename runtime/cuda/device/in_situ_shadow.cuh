@@ -1,4 +1,4 @@
-// Shadow memory for the handler of the protocol `in-situ`: reads and changes it, identifies threads, and classifies bytes.
+// Shadow memory access, thread identification and byte classification for the handler of the `in-situ` protocol.
 #ifndef SUPERSTEP_IN_SITU_SHADOW_CUH
 #define SUPERSTEP_IN_SITU_SHADOW_CUH
 
@@ -29,29 +29,29 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// Bypasses the first-level cache, which other SMs' exchanges do not update.
+// Bypasses the L1 cache, which other SMs' exchanges do not update.
 __device__ inline Entry load(const void *place) {
   Entry e;
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
   return e;
 }
 
-// May load from the first-level cache. For words that only exchanges change, and whose bits only grow within a launch: a stale value only
-// costs a failed exchange.
+// May load from the L1 cache. Suitable for words that only exchanges change and to which a launch only adds bits: a stale
+// value merely costs a failed exchange.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;
   asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
   return e;
 }
 
-// Loads through the first-level cache, where a thread finds what it or others of its CTA have stored.
+// Loads through the L1 cache, where a thread sees its own stores and those of other threads in its CTA.
 __device__ inline unsigned load_line(uint64_t place) {
   unsigned line;
   asm volatile("ld.global.u32 %0, [%1];" : "=r"(line) : "l"(place) : "memory");
   return line;
 }
 
-// Loads the first two fields of a block's place, which no kernel changes.
+// Loads the first two fields of an InSituBlock, which no kernel changes.
 __device__ inline ulonglong2 load_block(const InSituBlock *place) {
   ulonglong2 block;
   asm("ld.global.nc.v2.u64 {%0, %1}, [%2];" : "=l"(block.x), "=l"(block.y) : "l"(place));
@@ -72,7 +72,8 @@ __device__ inline void store_known(void *place, uint64_t row) {
   asm volatile("st.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
 }
 
-// Loads the last value that a thread of the CTA stored. After a plain store, ptxas would replace a plain load by the stored value.
+// Loads the last value that a thread of the CTA stored. After a plain store, ptxas would replace a plain load with the
+// stored value.
 __device__ inline uint64_t load_claim(const void *place) {
   uint64_t row;
   asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(row) : "l"(place) : "memory");
@@ -83,7 +84,7 @@ __device__ inline void store_claim(void *place, uint64_t row) {
   asm volatile("st.relaxed.cta.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
 }
 
-// Replaces `old` by `next`; returns the value that was there.
+// Replaces `old` with `next`; returns the previous value.
 #define EXCHANGE(order)                                                                                                                  \
   Entry was;                                                                                                                             \
   asm volatile("{\n"                                                                                                                     \
@@ -100,8 +101,8 @@ __device__ inline void store_claim(void *place, uint64_t row) {
 
 __device__ inline Entry exchange(void *place, Entry old, Entry next) { EXCHANGE("relaxed"); }
 
-// As above, if `next` points to memory that the thread has just stored. Used instead of a fence, as ptxas would make each atomic operation
-// of the program in a module with a fence wait for its unused result.
+// Like `exchange`, for a `next` that points to memory that the thread has just written. Used instead of a fence because, in
+// a module with a fence, ptxas would make each of the program's atomic operations wait for its unused result.
 __device__ inline Entry exchange_released(void *place, Entry old, Entry next) { EXCHANGE("release"); }
 
 // Shifts bits to the left; the result is 0 for a shift by more than 31.
@@ -143,11 +144,11 @@ template <class F> __device__ ALWAYS_INLINE F *seldom(F *function) {
 
 // Loads a field of the context, which no kernel changes.
 template <class T> __device__ inline T constant(T const *field) {
-  static_assert(sizeof(T) == 8, "fields are words");
+  static_assert(sizeof(T) == 8, "fields are 64-bit words");
   return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
 }
 
-// Returns the sums of the launch to which this SM adds.
+// Returns the copy of the launch's sums to which this SM adds.
 __device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parameter) {
   const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
   return constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
@@ -155,7 +156,7 @@ __device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parame
 
 __device__ ALWAYS_INLINE unsigned cta_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
 
-// The thread's launch, CTA and number, as `now` has them.
+// The thread's launch, CTA and number, in the format of `now`.
 struct Me {
   const InSituContext *context;
   ulong64 parameter;
@@ -171,18 +172,18 @@ struct Me {
   __device__ uint64_t *sums() const { return sums_of(context, parameter); }
 };
 
-// Returns the shadow memory of an address's line in a block.
+// Returns the address of the launch number for an address's line.
 __device__ ALWAYS_INLINE uint64_t line_place(uint64_t lines, uint64_t address) {
   return lines + ((unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1)) * 4;
 }
 
-// Returns the entry of a word in the shadow of its block.
+// Returns a word's entry in the shadow of its block.
 __device__ ALWAYS_INLINE Entry *entry_in(const InSituBlock *block, uint64_t address) {
   return reinterpret_cast<Entry *>(constant(&block->shadow)) + ((unsigned)address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 
-// Returns the shadow entry of the word at `address`, or null if there is none. Notes a store of this launch first, so that the thread's own
-// loads do not miss it.
+// Returns the shadow entry of the word at `address`, or null if there is none. For a store, first records this launch for
+// the line, so that the thread's own loads do not miss it.
 __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
   const InSituContext *context = me.context;
@@ -193,7 +194,7 @@ __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   return entry_in(block, address);
 }
 
-// Returns whether the thread itself was the first to write in this launch.
+// Returns whether this thread was the first to write the entry in this launch.
 __device__ ALWAYS_INLINE bool is_own(Me me, Entry e) { return ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0; }
 
 // Returns the class of the bytes whose entry is `e`.
@@ -218,7 +219,7 @@ __device__ ALWAYS_INLINE void count_within_launch(Me me, Entry e, unsigned bytes
   if (__builtin_expect(in_situ_is_of_another_cta(e, me.now), 0)) add(me.sums() + IN_SITU_WITHIN_LAUNCH, bytes);
 }
 
-// Returns whether bytes that do not count as local may be local.
+// Returns whether bytes that are not counted as local may be local.
 __device__ ALWAYS_INLINE bool is_perhaps_local(Me me, Entry e) {
   return (e.before & IN_SITU_SEVERAL_THREADS) && (unsigned)(e.now >> IN_SITU_LAUNCH_SHIFT) == (unsigned)me.launch() &&
          e.before != IN_SITU_UNWRITTEN;

@@ -1,4 +1,5 @@
-// The effects of an access on a word: marks, rows of the set of received words and of the table of transfers, writers, entries of bytes.
+// The effects of an access on a word: marks, rows in the set of received words and in the table of transfers, writers, and
+// per-byte entries.
 #ifndef SUPERSTEP_IN_SITU_WORDS_CUH
 #define SUPERSTEP_IN_SITU_WORDS_CUH
 
@@ -25,7 +26,7 @@ __device__ ALWAYS_INLINE void add_to_row(InSituTransfer *row, Received what) {
   if (what.stored != 0) add(&row->stored, what.stored);
 }
 
-// Returns the first place to look for the row of a source and a receiver in the table of transfers.
+// Returns the first place to look in the table of transfers for the row of a source and a receiver.
 __device__ ALWAYS_INLINE unsigned transfer_hash(uint64_t source, uint64_t receiver) {
   const unsigned of_source = (unsigned)(source >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(source >> IN_SITU_LAUNCH_SHIFT);
   return mixed(of_source ^ (unsigned)(receiver >> IN_SITU_CTA_SHIFT) * 0x85ebca77u);
@@ -35,7 +36,7 @@ __device__ ALWAYS_INLINE InSituTransfer *transfer_at(const InSituContext *contex
   return constant(&context->transfers) + (hash & constant(&context->transfer_mask));
 }
 
-// Adds to the row of a source and a receiver, which it makes if there is none.
+// Adds to the row of a source and a receiver, creating it if there is none.
 __device__ inline void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver, Received what) {
   const Entry mine = {source, receiver}, free = {0, 0};
   const unsigned hash = transfer_hash(source, receiver);
@@ -58,13 +59,14 @@ __device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
   return mixed((unsigned)(me >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(word >> 5) * 0x85ebca77u);
 }
 
-// The number of places for the first tries. It is small, so that the part of the set that launches usually need stays in the second-level
-// cache.
+// The number of places for the first tries. It is small so that the part of the set that launches usually need stays in the
+// L2 cache.
 #define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
 #define NEAR_TRIES 3
 
-// Returns the next row to try for a word in the set of received words. Neighbouring words have neighbouring rows. The first tries are in
-// near places, none of which may be free in large launches; later ones are scattered, since even steps could remain among the near ones.
+// Returns the next row to try for a word in the set of received words. Neighbouring words have neighbouring rows. The first
+// tries use near places, which may all be taken in large launches; later tries are scattered, since even steps could remain
+// among the near places.
 __device__ ALWAYS_INLINE uint64_t reader_place(unsigned hash, unsigned word, unsigned tries, uint64_t mask) {
   const unsigned next = hash + tries * (hash >> 7 | 1);
   const uint64_t group = tries < NEAR_TRIES ? next & (NEAR_PLACES / 32 - 1) : mixed(next);
@@ -75,7 +77,7 @@ __device__ ALWAYS_INLINE InSituReader *reader_at(const InSituContext *context, u
   return constant(&context->readers) + reader_place(hash, (unsigned)word, tries, constant(&context->reader_mask));
 }
 
-// Returns which of the received bytes the CTA had not received before in this launch; -1 if this is unknown.
+// Returns which of the received bytes the CTA had not received before in this launch, or -1 if this is unknown.
 __device__ inline int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
   const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT, cta = me & ~(uint64_t)0x7ff;
   const unsigned hash = reader_hash(me, word);
@@ -84,7 +86,7 @@ __device__ inline int first_here(const InSituContext *context, uint64_t me, uint
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == cta;
-      // Launches run one after the other, so all others have ended.
+      // Launches run one after another, so all others have ended.
       if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == launch) break;
       const unsigned known = is_mine ? (unsigned)was.before & 0xf : 0;
       if ((bytes & ~known) == 0) return 0;
@@ -98,21 +100,22 @@ __device__ inline int first_here(const InSituContext *context, uint64_t me, uint
 
 __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; }
 
-// Returns the entries of the bytes of a word that is split.
+// Returns the per-byte entries of a split word.
 __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
 
-// Values in place of marked or received bytes: unknown so far; in the entries of the single bytes; or the launch has written the entry in
-// the meantime, and the mark is in the wrong place.
+// Values used in place of marked or received bytes: not known yet; kept in the per-byte entries; or marked in the wrong
+// place, because the launch has written the entry in the meantime.
 #define NOT_KNOWN -1
 #define IS_IN_PARTS -2
 #define IS_MOVED -3
 
-// Marks bytes of an entry as read, whose writer is in `now` if `is_past`; returns the earlier `before`.
+// Marks bytes of an entry as read; their writer is in `now` if `is_past`. Returns the previous `before`.
 __device__ ALWAYS_INLINE uint64_t begin_mark(Entry *place, bool is_past, unsigned marks) {
   return set_bits(place, (uint64_t)marks << in_situ_read_shift(is_past));
 }
 
-// Evaluates a mark. Returns the bytes that were not marked, or one of the values above. `before` and `is_past` may be stale.
+// Evaluates a mark. Returns the bytes that were not yet marked, or one of the values above. `before` and `is_past` may be
+// stale.
 __device__ ALWAYS_INLINE int end_mark(uint64_t was, uint64_t before, bool is_past, unsigned marks) {
   if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
   if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) return IS_MOVED;
@@ -123,7 +126,8 @@ __device__ ALWAYS_INLINE int mark_entry(Entry *place, uint64_t before, bool is_p
   return end_mark(begin_mark(place, is_past, marks), before, is_past, marks);
 }
 
-// Removes marks of bytes that the launch has written; they are not read before it ends. Returns whether the word was not split.
+// Removes marks from bytes that the launch has written; the marks are not used before it ends. Returns false if the word is
+// split.
 __device__ inline bool takes_away(Entry *place, unsigned marks) {
   for (Entry e = load(place); !is_split(e);) {
     const Entry was = exchange(place, e, {e.before & ~((uint64_t)marks << in_situ_read_shift(true)), e.now});
@@ -140,7 +144,7 @@ __device__ inline void take_away(Me me, Entry *place, unsigned marks) {
     if (marks >> byte & 1) takes_away(parts + byte, 1);
 }
 
-// Marks bytes of an entry, even if it changes in the meantime. Returns those that were not marked, or IS_IN_PARTS.
+// Marks bytes of an entry, even if it changes in the meantime. Returns those that were not yet marked, or IS_IN_PARTS.
 __device__ inline int mark_in_full(Me me, Entry *place, uint64_t before, bool is_past, unsigned marks, int stored) {
   if (stored == NOT_KNOWN) stored = mark_entry(place, before, is_past, marks);
   if (stored != IS_MOVED) return stored;
@@ -148,7 +152,7 @@ __device__ inline int mark_in_full(Me me, Entry *place, uint64_t before, bool is
   return mark_entry(place, before, false, marks);
 }
 
-// As above for the bytes of a split word; returns their number.
+// Marks bytes of a split word. Returns the number of those that were not yet marked.
 __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   Entry *parts = bytes_of(me, load(place));
   unsigned count = 0;
@@ -159,7 +163,7 @@ __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   return count;
 }
 
-// The communication of a load: its bytes; from bit 4 on, the entry's bytes that were not marked; and flags.
+// Describes a load's communication: its bytes in bits 0-3, the entry's bytes that were not marked in bits 4-7, and flags.
 #define COUNTS (1u << 8)
 #define IS_PAST (1u << 9)
 
@@ -168,9 +172,9 @@ __device__ ALWAYS_INLINE unsigned how_of(Me me, Entry e, unsigned bytes, unsigne
   return bytes | marks << 4 | (counts ? COUNTS : 0) | (in_situ_is_past(e, me.launch()) ? IS_PAST : 0);
 }
 
-// Counts communicated bytes of a word: those read for the first time (`stored`) and those received (`found`), if known. Returns whether it
-// is known which bytes were received before. Bytes with multiple writers, and bytes that may have been received before, only count by
-// launch.
+// Counts communicated bytes of a word: those read for the first time (`stored`) and those received (`found`), if known.
+// Returns whether it is known which bytes were received before. Bytes with multiple writers, and bytes that may have been
+// received before, are counted only per launch.
 __device__ __attribute__((noinline)) bool communicated_in_full(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                                uint64_t before, uint64_t source, uint64_t word, unsigned how, int stored,
                                                                int found) {
@@ -185,7 +189,7 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
   Received what = {first, how & COUNTS && first != 0, read_first};
   if (is_full || source & IN_SITU_BEFORE_SEVERAL) {
     bits = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
-    // One of multiple rows, depending on the SM, since all CTAs add to them.
+    // Uses one of several rows, depending on the SM, since all CTAs add to them.
     from = (source & bits) | (uint64_t)(sm_number() % IN_SITU_COPIES) << IN_SITU_CTA_SHIFT;
     to = (now & bits) | (uint64_t)(is_full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT;
     what = {is_full ? __popc(bytes) : 0u, first, read_first};
@@ -196,7 +200,8 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
 
 __device__ ALWAYS_INLINE int both(int first, int next) { return (int)((unsigned)first << 16 | ((unsigned)next & 0xffff)); }
 
-// As above for two words. Each combined number has that of the first word in its upper half.
+// Like the function above, for two words: the first is in the lower half of `how`, and in the upper halves of `stored` and
+// `found`.
 __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const InSituContext *context, ulong64 parameter, uint64_t now,
                                                                         Entry *place, uint64_t before, uint64_t next_before, uint64_t source,
                                                                         uint64_t word, unsigned how, int stored, int found) {
@@ -206,12 +211,13 @@ __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const In
   return first | next << 1;
 }
 
-// As above for consecutive words from the same source of which nothing is known yet. Returns a bit for each word.
+// Like `communicated_in_full`, for consecutive words from the same source about which nothing is known yet. Returns a bit
+// for each word.
 template <unsigned words>
 __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                            uint64_t before, uint64_t next_before, uint64_t source, uint64_t word,
                                                            unsigned how, unsigned next_how) {
-  // Accesses to the set, to the table of transfers and to the entries overlap.
+  // Accesses to the set, the table of transfers and the entries overlap to hide latency.
   InSituReader *reader = reader_at(context, reader_hash(now, word), word, 0);
   Entry received[words];
 #pragma unroll
@@ -260,7 +266,8 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
                                            both(stored[0], stored[words - 1]), both(found[0], found[words - 1]));
 }
 
-// Writes the `bytes` bytes of an entry that is not split. If it has been split, `e` is then the mark of that.
+// Records a write of `bytes` bytes in an entry that is not split. If the entry has been split in the meantime, sets `e` to
+// the split marker.
 __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes, bool plain) {
   while (!is_split(*e)) {
     const Entry next = in_situ_written(*e, me.now, plain);
@@ -294,7 +301,7 @@ __device__ __attribute__((noinline)) void write_in_full(const InSituContext *con
   if (is_split(e)) write_parts(context, parameter, bytes_of(me, e), plain);
 }
 
-// Writes the consecutive `entries`, with overlapping accesses.
+// Records a write in consecutive `entries`, with overlapping accesses.
 template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *place, const Entry *entries, unsigned bytes, bool plain) {
   Entry was[words];
 #pragma unroll
@@ -306,15 +313,15 @@ template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *plac
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
     if (equal(was[i], entries[i])) continue;
-    // Nothing changes if the thread itself was the first to write, and has stored before if it stores now.
+    // Nothing changes if this thread was the first to write and, if this is a store, has stored before.
     if (((entries[i].now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || entries[i].now & IN_SITU_PLAIN)) continue;
-    // Nor if multiple threads change a word by atomic operations.
+    // The same holds once multiple threads have changed the word by atomic operations.
     if (!plain && !is_split(entries[i]) && equal(in_situ_written(entries[i], me.now, plain), entries[i])) continue;
     seldom(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, bytes, plain);
   }
 }
 
-// Returns the entries of a word's bytes, which it makes if needed; null if there is no room for them.
+// Returns a word's per-byte entries, creating them if needed, or null if there is no room for them.
 __device__ Entry *split(Me me, Entry *place, Entry e) {
   Entry *own = nullptr;
   uint64_t number = 0;
@@ -325,7 +332,7 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
       own = bytes_of(me, {IN_SITU_IS_SPLIT, number});
     }
     for (unsigned byte = 0; byte < 4; ++byte) {
-      // Moves the marks of the byte to where a single byte has them.
+      // Moves the byte's marks to their position in a single-byte entry.
       const uint64_t past = e.before >> (IN_SITU_BEFORE_READ_SHIFT + byte) & 1, present = e.before >> (IN_SITU_NOW_READ_SHIFT + byte) & 1;
       Entry one = e;
       if (!(e.before & IN_SITU_SPECIAL)) one.before = (e.before & ~(uint64_t)0x3fc) | past << IN_SITU_BEFORE_READ_SHIFT;

@@ -1,15 +1,16 @@
-// The handler of the protocol `in-situ`. Classifies each access by the shadow of its memory, and counts it. Nothing is recorded.
-// docs/capture/in-situ.md has the rules, in_situ.h those for an entry.
+// The handler for the `in-situ` protocol. Classifies each access by the shadow of its memory and counts it. Nothing is
+// recorded. docs/capture/in-situ.md has the rules, and in_situ.h those for an entry.
 //
-// Lanes exchange no data: where those of a warp have diverged, `__match_any_sync` and the like wait, take as long as an atomic operation if
-// the values differ, and serialise groups of lanes. ptxas also leaves a kernel fewer registers if it calls such functions.
+// Lanes do not exchange data: if a warp has diverged, `__match_any_sync` and similar functions wait, take as long as an
+// atomic operation if the values differ, and serialise groups of lanes. ptxas also leaves a kernel fewer registers if it
+// calls such functions.
 
 #include "in_situ_counts.cuh"
 #include "in_situ_words.cuh"
 
 namespace {
 
-// Handles an access to any bytes, lane by lane.
+// Handles an arbitrary access, one lane at a time.
 __device__ __attribute__((noinline)) void each_byte(const InSituContext *context, ulong64 parameter, unsigned operation, uint64_t address,
                                                     unsigned width_bytes) {
   const Me me(context, parameter);
@@ -69,16 +70,16 @@ __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t a
   seldom(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
-// The result of the first look at an access, which is not repeated: words may be split later.
+// The result of the first look at an access. The look is not repeated, although words may be split later.
 struct Look {
-  bool is_simple; // whole words, or a load from one, of which none is split and all have the same class; or a byte
+  bool is_simple; // unsplit words of the same class, accessed whole or by a load from one of them; or a byte
   unsigned words, of_class;
-  unsigned bytes, marks; // of each word; as marked in the entry
+  unsigned bytes, marks; // accessed bytes of each word; their marks in the entry
   Entry *place;
   Entry entries[4];
 };
 
-// Aligned accesses of up to 16 bytes never cross the border of a block.
+// Aligned accesses of up to 16 bytes never cross a block boundary.
 __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   Look found;
   found.words = width_bytes >= 4 ? width_bytes / 4 : 1;
@@ -128,8 +129,8 @@ template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, 
   return of_class;
 }
 
-// Handles consecutive words of the same class that are read by a load, or by an atomic operation, which many threads often do at the same
-// address.
+// Handles consecutive words of the same class that are read by a load, or by an atomic operation, which many threads often
+// perform on the same address.
 template <unsigned words, bool is_atomic>
 __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned of_class, unsigned bytes,
                                          unsigned marks, bool counts) {
@@ -141,7 +142,7 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
         else add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
       }
   }
-  // The entry of an atomic operation on input says again that it is input.
+  // After an atomic operation on input, the entry still says that it is input.
   if (of_class > IN_SITU_INPUT || (is_atomic && of_class == IN_SITU_INPUT)) return;
   const Known known(me, address);
   unsigned knows = (1u << words) - 1;
@@ -192,8 +193,8 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
   }
 }
 
-// Handles a load from a line in which the launch has stored. Returns the code of the class to count it as, or 0 if that takes more than a
-// look.
+// Handles a load from a line to which this launch has stored. Returns the code of the class to count it as, or 0 if that
+// takes a closer look.
 template <unsigned width_bytes>
 __device__ __attribute__((noinline)) unsigned load_where_stored(const void *context, uint64_t of_block, ulong64 launch, uint64_t known,
                                                                 uint64_t of_cta, uint64_t address) {
@@ -228,8 +229,8 @@ __device__ __attribute__((noinline)) void load_bytes(const InSituContext *contex
   access_bytes(me, IN_SITU_LOAD, address, 1u << width_log2);
 }
 
-// Handles a load whose class is unknown, from a block that has a shadow if the load is simple. Returns the code of the class to count it
-// as, or 0 if it has been counted.
+// Handles a load whose class is not yet known. `of_block` is 0 unless the load is simple. Returns the code of the class to
+// count it as, or 0 if it has already been counted.
 template <unsigned width_log2>
 __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 launch, uint64_t of_block, uint64_t address) {
   if (is_left_out(of, launch)) return 0;
@@ -271,7 +272,8 @@ __device__ inline unsigned operation_of(unsigned site) {
   return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
 }
 
-// Each kind of access has a separate function. Inlined at every site, they would be most of a kernel, and ptxas would take minutes.
+// Each kind of access has a separate function. Inlined at every site, they would make up most of a kernel, and ptxas would
+// take minutes.
 template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_of(const void *context, ulong64 launch, uint64_t address) {
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
@@ -280,19 +282,21 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
   write<(width_bytes >= 4 ? width_bytes / 4 : 1)>(me, found.place, found.entries, found.bytes == 0xf ? 4 : 1, true);
 }
 
-// Handles an atomic operation that is not simple or has another width, after its access group has been counted.
+// Handles an atomic operation that is not simple or has a width other than 4 or 8, after its access group has been counted.
 __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address, unsigned width_bytes) {
   access(Me(context, launch), IN_SITU_ATOMIC, address, width_bytes);
 }
 
-// Returns whether an atomic operation leaves an entry unchanged: the thread was the first to write in this launch, or multiple threads have
-// written, and multiple CTAs if another one was first. This does not change until the launch ends.
+// Returns whether an atomic operation leaves an entry unchanged: the thread was the first to write in this launch, or
+// multiple threads have written, from multiple CTAs if the first was in another CTA. Once true, this remains true until the
+// launch ends.
 __device__ ALWAYS_INLINE bool is_settled(Me me, Entry e) {
   if ((e.now ^ me.now) >> IN_SITU_LAUNCH_SHIFT != 0) return false;
   return is_own(me, e) || (e.before & IN_SITU_SEVERAL_THREADS && ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT == 0 || e.before & IN_SITU_NOW_SEVERAL));
 }
 
-// Handles an atomic operation that loads something other than input or changes entries, in a block that has a shadow if it is aligned.
+// Handles an atomic operation that loads something other than input or changes entries. `of_block` is 0 unless the operation
+// is simple.
 template <unsigned width_log2>
 __device__ __attribute__((noinline)) void atomic_further(const void *context, ulong64 launch, uint64_t of_block, uint64_t address) {
   if (is_left_out(context, launch)) return;
@@ -330,7 +334,8 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   access(me, operation, address, width_bytes);
 }
 
-// Handles a load from a line in which the launch `stored_in` was the last to store; it is in block `of_block` if the load is simple.
+// Handles a load from a line to which launch `stored_in` was the last to store. The line is in block `of_block` if the load
+// is simple.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, uint64_t address, InSituFunction *function, uint64_t of_block,
                                            bool is_simple, unsigned stored_in) {
@@ -338,7 +343,7 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
   auto &counted = function->widths[width_log2];
   unsigned code = 0;
   if (is_simple) {
-    // If the present launch has stored, the thread itself may have.
+    // If the current launch has stored there, this thread may have done so.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
     if (__builtin_expect((int)stored_in >= present, 0))
       code = load_where_stored<width_bytes>(context, of_block, launch, function->known, function->row, address);
@@ -352,7 +357,8 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
   counted.by_class = 0;
 }
 
-// An address's place in the table of blocks, and the lines there. An access is simple if it is aligned and the block has a shadow.
+// An address's place in the table of blocks, and the lines of that block. An access is simple if it is aligned and the block
+// has a shadow.
 struct Place {
   uint64_t of_block, lines;
   bool is_simple;
@@ -365,7 +371,8 @@ template <unsigned width_log2> __device__ ALWAYS_INLINE Place place_of(uint64_t 
   return {of_block, block.y, (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0};
 }
 
-// Handles a load. Most end here, in lines that only the host has written, or a step later, by what the CTA knows.
+// Handles a load. Most loads are finished here, in lines that only the host has written, or one step later, from the CTA's
+// cache.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
@@ -383,7 +390,7 @@ __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint
   store_of<1u << width_log2>(context, launch, address);
 }
 
-// Handles an atomic operation. Most end here, at words that threads of the CTA access repeatedly.
+// Handles an atomic operation. Most are finished here, on words that threads in the CTA access repeatedly.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   if (__builtin_expect(__activemask() != 0xffffffffu, 0)) atomics_apart(context, launch);
@@ -400,7 +407,7 @@ __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uin
     const bool is_local = is_own(me, e);
     const bool is_input = (e.before | next.before) >> 6 == 0;
     if (__builtin_expect(is_input && is_settled(me, e) && is_settled(me, next) && is_local == is_own(me, next), 1)) {
-      // So that the thread's own loads do not miss it.
+      // Records the write so that the thread's own loads do not miss it.
       if ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT != 0) store_line(line_place(found.lines, address), (unsigned)me.launch());
       counted.local += is_local;
       if (!count(counted.settled, counted.settled_apart)) return;
@@ -441,7 +448,7 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "the instrumenter reserves this size: OWN_WORDS in instrument/src/probe.rs");
 
-// Begins a function with accesses. `own` is its memory, in which it counts them.
+// Begins a function that contains accesses. `own` is the function's memory for counting them.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
   const InSituContext *context = static_cast<const InSituContext *>(of);
   InSituFunction *function = static_cast<InSituFunction *>(own);
@@ -457,7 +464,7 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   access_from(context, launch, site, address, width_bytes, own, __builtin_constant_p(site) && __builtin_constant_p(width_bytes));
 }
 
-// Adds a function's counts to the launch's, when it ends or may end.
+// Adds a function's counts to the launch's sums when the function ends or may end.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
   InSituFunction *function = static_cast<InSituFunction *>(own);
   hand_over<0>(context, launch, function);

@@ -1,6 +1,6 @@
-// The producer of the protocol `stream`. The lanes that are active together write a record into the ring of their SM, which takes 16 or 32
-// bytes if their addresses form a run. Those whose record ends a piece of the ring copy the piece to the host.
-// docs/capture/correctness.md proves that nothing is lost and nothing waits forever.
+// The producer for the `stream` protocol. The lanes that are active together write a record into the ring of their SM. It
+// takes 16 or 32 bytes if their addresses form a run. Lanes whose record completes a piece of the ring copy the piece to the
+// host. docs/capture/correctness.md proves that no record is lost and no thread waits forever.
 
 #include "selection.h"
 #include "stream_drain.cuh"
@@ -21,7 +21,8 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// Adds to the units that were written to a slot. Releases everything that this thread and those it synchronised with have written.
+// Adds to the number of units written to a slot. Releases everything that this thread and those it synchronised with have
+// written.
 __device__ inline void add_written(uint32_t *word, unsigned units) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word), "r"(units) : "memory");
 }
@@ -32,7 +33,8 @@ __device__ inline unsigned load_written(const uint32_t *word) {
   return value;
 }
 
-// Waits until a piece, whose last position is the caller's, is completely written, and copies it to the host. Rare, and so not inlined.
+// Waits until a piece whose last position is the caller's is completely written, then copies it to the host. Rarely called,
+// and so not inlined.
 __device__ __attribute__((noinline)) void drain(void *context, unsigned long long launch, unsigned ring, unsigned piece,
                                                 unsigned mask) {
   const unsigned rank = __popc(mask & ((1u << lane_number()) - 1));
@@ -42,13 +44,13 @@ __device__ __attribute__((noinline)) void drain(void *context, unsigned long lon
     const unsigned all = ((piece >> shape.slots_log2) + 1) << shape.piece_log2;
     while (load_written(written) != all) __nanosleep(100);
   }
-  __threadfence(); // together with the read above: everything that was written to the piece is visible from here on
+  __threadfence(); // with the load above, makes everything that was written to the piece visible from here on
   carry(context, launch, ring, piece, 1u << shape.piece_log2, mask, rank, __popc(mask));
   if (rank == 0) free_piece(ring_at(context, ring), piece);
   __syncwarp(mask);
 }
 
-// Waits, in the leader, until `piece` may be written.
+// Waits until `piece` may be written. Only the leader calls this.
 __device__ inline void wait_for_room(const StreamRing *control, unsigned piece, unsigned slots) {
   unsigned pause_ns = 200;
   do {
@@ -57,7 +59,7 @@ __device__ inline void wait_for_room(const StreamRing *control, unsigned piece, 
   } while (piece - (unsigned)load_relaxed(&control->window) >= slots);
 }
 
-// Writes the record of the lanes in `mask`, which all call it together, with the same site and width.
+// Writes the record for the lanes in `mask`, which all call this together with the same site and width.
 __device__ inline void write_group(void *context, unsigned long long launch, unsigned mask, unsigned site, uint64_t address,
                                    unsigned width_bytes) {
   const unsigned lane = lane_number();
@@ -89,7 +91,7 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   const unsigned header_units = brief ? 1 : 2;
   units += header_units;
 
-  // All lanes use the leader's SM, as a warp may be moved between two reads of %smid.
+  // All lanes use the leader's SM, since a warp may be moved between two reads of %smid.
   unsigned sm = sm_number();
   unsigned ring = sm < shape.rings ? sm : sm % shape.rings;
   uint64_t first = 0;
@@ -143,8 +145,8 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   }
 }
 
-// Writes the records of lanes whose sites or widths differ, one for each pair. Not inlined: lanes that leave a loop separately remain
-// diverged, so that later accesses that the program makes together would be recorded in multiple groups.
+// Writes the records for lanes whose sites or widths differ, one for each combination. Not inlined: lanes that leave a loop
+// separately remain diverged, so later accesses that the program makes together would be recorded as multiple groups.
 __device__ __attribute__((noinline)) void write_groups(void *context, unsigned long long launch, unsigned mask,
                                                        unsigned site, uint64_t address, unsigned width_bytes) {
   for (;;) {

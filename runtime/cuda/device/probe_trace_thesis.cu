@@ -1,13 +1,13 @@
-// The thesis's warp-scope producer (figure 5.9): the lanes that are active together reserve positions in a bin by an atomic addition, write a
-// 24-byte record each, and acknowledge them by another addition. docs/protocol-thesis.md says how this differs from the figure, and proves
-// that nothing is lost and nothing waits forever.
+// The thesis's warp-scope producer (figure 5.9): the lanes that are active together reserve positions in a bin with an
+// atomic addition, write a 24-byte record each, and acknowledge the records with another addition. docs/protocol-thesis.md
+// explains how this differs from the figure, and proves that no record is lost and no thread waits forever.
 
 #include "context.h"
 #include "selection.h"
 
 namespace {
 
-// Reads a word that the host stores, before everything that this thread does afterwards.
+// Loads a word that the host stores, with acquire ordering.
 __device__ inline unsigned long long load_from_host(const uint64_t *word) {
   unsigned long long value;
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
@@ -36,18 +36,18 @@ __device__ inline unsigned long long add(uint64_t *word, unsigned long long incr
 extern "C" __device__ __attribute__((always_inline)) void
 __superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
   const TraceContext *trace = static_cast<const TraceContext *>(context);
-  // The launch's number is not needed, since only one launch at a time uses a stream's bins.
+  // The launch number is not needed, since only one launch at a time uses a stream's bins.
   if (launch >> 62 && superstep_leaves_out(launch, trace->selection)) return;
 
-  // The lanes that execute this instruction together. They remain a group, as every `sync` below names them, whatever the scheduler does
-  // with the rest of the warp.
+  // The lanes that execute this instruction together. They remain a group, whatever the scheduler does with the rest of the
+  // warp, since every `sync` below names them.
   const unsigned mask = __activemask();
   const unsigned lane = lane_number();
   const unsigned leader = __ffs(mask) - 1;
   const unsigned rank = __popc(mask & ((1u << lane) - 1));
   const unsigned group = __popc(mask);
 
-  // All lanes use the leader's SM, as a warp may be moved between two reads of %smid.
+  // All lanes use the leader's SM, since a warp may be moved between two reads of %smid.
   const unsigned sm = __shfl_sync(mask, sm_number(), leader);
   const unsigned bin_number = sm & trace->bin_mask;
   SuperstepBin *bin = trace->bins + bin_number;
@@ -59,19 +59,19 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   const unsigned long long position = first + rank;
   const unsigned long long end = first + group;
 
-  // Writes what fits into the bin's present window and acknowledges it. While something is left, waits for the host to move the window.
-  // Usually, everything fits and this runs once.
+  // Writes the records that fit into the bin's current window and acknowledges them. While any are left, waits for the host
+  // to move the window. Usually, all of them fit and this runs once.
   unsigned long long written = first;
   do {
     unsigned long long limit = 0;
     if (lane == leader) {
-      // Reads of the same word of host memory go over the bus one after the other and take a microsecond or two each. Hundreds of warps
-      // that poll continuously would wait for each other and starve the host's copies. So their intervals grow, and are the longer the
-      // more windows precede their own.
+      // Reads of the same word in host memory go over the bus one after another and take a microsecond or two each. Hundreds
+      // of warps that poll continuously would wait for each other and starve the host's copies. So the polling intervals
+      // grow over time, and with the number of windows that precede a warp's own.
       unsigned pause_ns = 1024;
       while ((limit = load_from_host(&bin->released) + bin_records) <= written) {
         const unsigned long long wait_ns = pause_ns * (1 + ((written - limit) >> trace->bin_records_log2));
-        __nanosleep(wait_ns < 1000000 ? (unsigned)wait_ns : 1000000u); // the maximum
+        __nanosleep(wait_ns < 1000000 ? (unsigned)wait_ns : 1000000u); // at most 1 ms
         if (pause_ns < 32768) pause_ns *= 2;
       }
     }

@@ -1,14 +1,14 @@
-/* Selects the accesses of a launch to record or count. Bits 62 and 63 of a kernel's second trailing parameter say what has to be checked;
- * usually, both are 0. `superstep_takes_cta` is trace/src/selection/ in C, and a test compares the two. */
+/* Selects which accesses of a launch to record or count. Bits 62 and 63 of a kernel's second trailing parameter say what has to be checked;
+ * usually, both are 0. `superstep_takes_cta` is the C version of trace/src/selection/; a test compares the two. */
 #ifndef SUPERSTEP_SELECTION_H
 #define SUPERSTEP_SELECTION_H
 
 #include <stdint.h>
 
-#define SUPERSTEP_LAUNCH_SKIPPED (1ull << 63)  /* nothing of the launch */
-#define SUPERSTEP_LAUNCH_BY_CTA (1ull << 62)   /* only CTAs that the selection takes */
+#define SUPERSTEP_LAUNCH_SKIPPED (1ull << 63)  /* records nothing of the launch */
+#define SUPERSTEP_LAUNCH_BY_CTA (1ull << 62)   /* records only CTAs in the selection */
 
-/* Grids of up to this size are taken whole, and of larger ones about this number of CTAs at least. */
+/* Grids of up to this size are recorded whole; from larger ones, at least about this many CTAs are. */
 #define SUPERSTEP_SAMPLE_AT_LEAST 8
 
 #ifdef __CUDA__
@@ -23,7 +23,7 @@ SUPERSTEP_ON_DEVICE static inline uint64_t superstep_mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-/* `words`: seed; number of taken hashes, of 2^32; number of ranges (0: all CTAs); first and last CTA of each range. */
+/* `words`: seed; number of accepted hashes out of 2^32; number of ranges (0: all CTAs); first and last CTA of each range. */
 SUPERSTEP_ON_DEVICE static inline int superstep_takes_cta(const uint64_t *words, uint64_t ctas, uint64_t cta) {
   const uint64_t ranges = words[2];
   int inside = ranges == 0;

@@ -1,59 +1,59 @@
-/* Rings in device memory, which kernels of the protocol `stream` write and the host reads (src/recorder/stream/layout.rs mirrors this, and
- * a test compares the two). docs/capture/protocol.md has the protocol and its proof.
+/* Rings in device memory that kernels write and the host reads in the `stream` protocol (src/recorder/stream/layout.rs mirrors this; a test
+ * compares the two). docs/capture has the protocol (protocol.md) and its proof (correctness.md).
  *
- * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and the rings' data. A
- * kernel gets its address as first trailing parameter. The second one has the launch's number and the shape, so that writing a record only
- * reads its ring. */
+ * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and the
+ * rings' data. A kernel gets its address as its first trailing parameter. The second one holds the launch number and the
+ * shape, so that writing a record reads only the ring. */
 #ifndef SUPERSTEP_STREAM_H
 #define SUPERSTEP_STREAM_H
 
 #include <stdint.h>
 
-/* Size of a unit, in which data is counted. */
+/* Size of a unit, the granularity of rings. */
 #define STREAM_UNIT_BYTES 16
 
 /* Bits of the second trailing parameter. */
-#define STREAM_LAUNCH_BITS 32       /* bits 0-31: number of the launch */
-#define STREAM_RINGS_SHIFT 32       /* bits 32-43: rings, less one */
+#define STREAM_LAUNCH_BITS 32       /* bits 0-31: launch number */
+#define STREAM_RINGS_SHIFT 32       /* bits 32-43: number of rings, minus one */
 #define STREAM_RINGS_MASK 0xfff
-#define STREAM_PIECE_SHIFT 44       /* bits 44-51: logarithm of a piece's units */
+#define STREAM_PIECE_SHIFT 44       /* bits 44-51: logarithm of the units per piece */
 #define STREAM_PIECE_MASK 0xff
-#define STREAM_SLOTS_SHIFT 52       /* bits 52-55: logarithm of a ring's pieces */
+#define STREAM_SLOTS_SHIFT 52       /* bits 52-55: logarithm of the pieces per ring */
 #define STREAM_SLOTS_MASK 0xf
 /* Bits 62 and 63: see selection.h. */
 
 /* A record spans at most two pieces, because it is never longer than a piece. */
 #define STREAM_MIN_PIECE_UNITS 32
-/* Most pieces of a ring: the number of counters in StreamRing, and of bits in its window. */
+/* Maximum number of pieces in a ring: the number of counters in StreamRing, and of bits in its window. */
 #define STREAM_MAX_SLOTS 16
 
-/* A ring. Positions count units from 0 and only grow; position p is in unit p mod (slots * piece units). Piece q has the positions from
- * q * piece units on, and is in slot q mod slots. `head`, `window` and `written` are in separate lines. */
+/* A ring. Positions count units from 0 and only grow; position p is in unit p mod (slots * piece units). Piece q begins at position q *
+ * piece units and is in slot q mod slots. `head`, `window` and `written` are in separate cache lines. */
 struct StreamRing {
   uint64_t head;            /* positions below it are reserved for records */
   uint64_t pad0[15];
   uint64_t window;          /* bits 0-31: pieces below this number are free again; bit 32+i: so is piece number + i */
   uint64_t host_limit;      /* last seen value of the host's `taken` */
   uint64_t pad1[14];
-  uint32_t written[STREAM_MAX_SLOTS]; /* completely written units of each slot, modulo 2^32 */
+  uint32_t written[STREAM_MAX_SLOTS]; /* completely written units in each slot, modulo 2^32 */
   uint64_t pad2[8];
 };
 
-/* Addresses of the host's memory. Only drains read them. */
+/* The header of a buffer. Only drains read its host addresses. */
 struct StreamHeader {
   uint64_t version;         /* SUPERSTEP_STREAM_VERSION */
-  uint64_t host_slots;      /* pieces of each ring that the host has room for, a power of two */
+  uint64_t host_slots;      /* number of pieces per ring that fit in host memory, a power of two */
   uint64_t data;            /* host memory: rings x host_slots pieces */
   uint64_t ready;           /* host memory: rings x host_slots pairs: number of the piece + 1 | its valid units << 32; its launch */
-  uint64_t taken;           /* host memory: for each ring the number of pieces that the host has read, 128 bytes apart */
+  uint64_t taken;           /* host memory: for each ring, the number of pieces that the host has read, 128 bytes apart */
   uint64_t ended;           /* host memory: number of launches that have ended and whose pieces have all been announced */
-  uint64_t serial;          /* number of launches that have ended in this buffer, and so the number, from 0, of the running one */
+  uint64_t serial;          /* number of launches that have ended in this buffer, and so the 0-based number of the running one */
   uint64_t arrived;         /* CTAs of the flush kernel that have finished */
   uint64_t pad[7];
-  uint64_t selection;       /* the recorded CTAs, see selection.h; 0 if no launch needs it */
+  uint64_t selection;       /* the CTAs to record (see selection.h); 0 if no launch needs it */
 };
 
-/* A record begins with one unit, or with two:
+/* A short record begins with one unit, a long one with two:
  *
  *   word 0   short: bits 0-47 base address, 48-63 stride (signed)     long: base address
  *   word 1   bits 0-7 tag, 8-12 warp, 13-15 logarithm of the width, 16-27 site in its module, 28-31 module, 32-63 linear CTA
@@ -65,7 +65,7 @@ struct StreamHeader {
  * lane. A run's other addresses are base + stride * (lane - that lane). In other forms, the lanes' distances from the base follow in lane
  * order, padded to whole units. */
 #define STREAM_FORM_RUN 1
-#define STREAM_FORM_OFFSETS_16 2    /* signed distances of 16 bits */
+#define STREAM_FORM_OFFSETS_16 2    /* signed 16-bit distances */
 #define STREAM_FORM_OFFSETS_32 3
 #define STREAM_FORM_OFFSETS_64 4
 #define STREAM_FORM_MASK 7

@@ -23,7 +23,7 @@ __device__ inline void store_to_host(uint64_t *word, unsigned long long value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-// The shape, from the second trailing parameter.
+// The shape of the rings, from the second trailing parameter.
 struct Shape {
   unsigned rings, piece_log2, slots_log2;
   __device__ explicit Shape(unsigned long long launch)
@@ -42,8 +42,8 @@ __device__ inline uint4 *data_at(void *context, const Shape &shape, unsigned rin
   return first + ((unsigned long long)ring << (shape.piece_log2 + shape.slots_log2));
 }
 
-// Copies the first `units` units of piece `piece` to the host. All lanes of `mask` call it together; `rank` numbers them. Everything that was
-// written to the piece must be visible to the caller.
+// Copies the first `units` units of piece `piece` to the host. All lanes in `mask` call this together, each with its `rank`.
+// Everything that was written to the piece must be visible to the caller.
 __device__ inline void carry(void *context, unsigned long long launch, unsigned ring, unsigned piece, unsigned units,
                              unsigned mask, unsigned rank, unsigned lanes) {
   const Shape shape(launch);
@@ -51,8 +51,8 @@ __device__ inline void carry(void *context, unsigned long long launch, unsigned 
   StreamRing *control = ring_at(context, ring);
   const unsigned host_slots = (unsigned)header->host_slots;
   if (rank == 0) {
-    // Waits for room on the host. A read of its word goes over the bus, so the last value is kept, and one warp per piece polls, at growing
-    // intervals.
+    // Waits for room on the host. Reading the host's counter goes over the bus, so the last value is cached, and one warp
+    // per piece polls at growing intervals.
     unsigned pause_ns = 1000;
     while (piece - (unsigned)load_relaxed(&control->host_limit) >= host_slots) {
       const unsigned long long taken = load_from_host(reinterpret_cast<const uint64_t *>(header->taken) + ring * 16);
@@ -84,14 +84,14 @@ __device__ inline void carry(void *context, unsigned long long launch, unsigned 
   __threadfence_system(); // each lane's part reaches the host before …
   __syncwarp(mask);       // … all parts together before …
   if (rank == 0) {        // … the piece is announced.
-    // The device counts launches, so that the arguments of a kernel in a CUDA graph are the same each time.
+    // The device counts launches so that the arguments of a kernel in a CUDA graph are the same each time.
     uint64_t *ready = reinterpret_cast<uint64_t *>(header->ready) + 2 * place;
     *(volatile uint64_t *)(ready + 1) = load_relaxed(&header->serial);
     store_to_host(ready, (unsigned long long)units << 32 | (piece + 1));
   }
 }
 
-// Frees piece `piece` of a ring, so that its slot may be written again. One thread calls it.
+// Frees piece `piece` of a ring, so that its slot may be written again. Called by one thread.
 __device__ inline void free_piece(StreamRing *control, unsigned piece) {
   __threadfence();
   unsigned long long seen = load_relaxed(&control->window), next;

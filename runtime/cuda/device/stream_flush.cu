@@ -1,6 +1,6 @@
-// Runs after each traced kernel, with a warp for each ring. Copies pieces that are not full to the host, begins new ones, and tells the host
-// that the launch has ended. stream_flush.ptx is this file compiled (tests/device_code.rs compares them), which libsuperstep_cuda.so embeds
-// and the driver loads.
+// Runs after each traced kernel, with one warp per ring. Copies pieces that are not full to the host, begins new ones, and
+// tells the host that the launch has ended. stream_flush.ptx, which libsuperstep_cuda.so embeds and the driver loads, is
+// compiled from this file (tests/device_code.rs compares them).
 
 #include "stream_drain.cuh"
 

@@ -1,4 +1,4 @@
-// CUDA's device runtime. Notes a kernel's requests for the host, which carries them out when the kernel has ended
+// CUDA's device runtime. Queues a kernel's requests for the host, which carries them out after the kernel has ended
 // (src/recorder/launch/children.rs).
 
 #include "children.h"
@@ -11,7 +11,7 @@ __device__ uint64_t linear_cta() {
   return blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
 }
 
-// Adds the `step` of each active lane, by a single addition. The lanes get their places in the order of their numbers.
+// Adds the `step` of each active lane with a single addition. Lanes get their places in lane order.
 __device__ uint64_t reserve(uint64_t *count, uint64_t step) {
   const unsigned mask = __activemask();
   unsigned lane, below;
@@ -32,7 +32,7 @@ __device__ uint64_t reserve(uint64_t *count, uint64_t step) {
 
 extern "C" {
 
-// The queue of the device, which the host sets in each module.
+// The device's queue, which the host sets in each module.
 __device__ SuperstepChildren *__superstep_children;
 
 static __device__ int add(const SuperstepChild &child) {
@@ -45,7 +45,7 @@ static __device__ int add(const SuperstepChild &child) {
 
 __device__ void *__superstep_child_arguments(size_t alignment, size_t bytes) {
   SuperstepChildren *queue = __superstep_children;
-  // Arguments are aligned to no more than this.
+  // No argument needs a larger alignment than 16 bytes.
   const uint64_t place = reserve(&queue->used_bytes, (bytes + 15) / 16 * 16);
   return place + bytes <= queue->capacity_bytes ? queue->bytes + place : nullptr;
 }
@@ -73,7 +73,7 @@ __device__ int __superstep_child_fill(void *address, int value, size_t bytes, vo
   return add(child);
 }
 
-// Small numbers are CUDA's own.
+// Small numbers are CUDA's predefined streams.
 __device__ int __superstep_child_stream_create(void **place, unsigned flags) {
   *place = (void *)(0x100 + reserve(&__superstep_children->streams, 1));
   return 0;
@@ -81,7 +81,7 @@ __device__ int __superstep_child_stream_create(void **place, unsigned flags) {
 
 __device__ int __superstep_child_stream_destroy(void *stream) { return 0; }
 
-// There is never a last error, since a launch that is refused returns its error.
+// There is never a last error, since a rejected launch returns its error.
 __device__ int __superstep_child_error() { return 0; }
 
 __device__ const char *__superstep_child_error_name(int code) {

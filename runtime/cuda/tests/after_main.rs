@@ -1,16 +1,16 @@
-//! Launches of handlers and destructors after `main`, without a GPU.
+//! Launches by handlers and destructors after `main`, without a GPU.
 
 mod common;
 
 use common::Program;
 use superstep_trace::LaunchCounts;
 
-/// Returns the accesses of a launch with `rounds` rounds: 8 CTAs, 2 sites, 32 lanes.
+/// Returns the number of accesses in a launch with `rounds` rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
 
-/// Three handlers launch: one before the library's own, and two after that and the module's.
+/// Three handlers launch: one before the library's own handler, and two after that and after the module's.
 #[test]
 fn launches_after_main_are_captured() {
     for probe in ["trace", "count"] {
@@ -37,7 +37,8 @@ fn launches_after_main_are_captured() {
     }
 }
 
-/// As on a GPU, CUDA is unloaded for the two that were registered before its first call. Nothing ran that could be missing.
+/// As on a GPU, CUDA is unloaded for the two handlers registered before its first call. Their kernels never ran, so nothing
+/// is missing.
 #[test]
 fn launches_after_cuda_is_unloaded_are_not_faults() {
     for probe in ["trace", "count"] {

@@ -1,4 +1,4 @@
-//! Launches of a proprietary library, which only reaches the driver through `dlsym`.
+//! Launches by a proprietary library, which only reaches the driver through `dlsym`.
 
 mod common;
 
@@ -7,7 +7,7 @@ use superstep_trace::{Block, HostEvent, KnownCall, StreamId};
 
 /// The library only reaches the driver through `dlsym`, and the stand-in for libcudart also launches through the driver.
 #[test]
-fn launches_of_a_proprietary_library_are_opaque() {
+fn launches_by_a_proprietary_library_are_opaque() {
     let run = Program::build("trace").run("closed");
     assert!(run.status.success(), "{}", run.stderr);
     assert!(run.capture.complete, "{:?}", run.capture.problems);
@@ -63,11 +63,11 @@ fn launches_of_a_proprietary_library_are_opaque() {
     assert_eq!(
         opaque,
         2 + 5,
-        "untraced as well; the program's own kernel there is none of ours"
+        "untraced runs too; there, the program's own kernels are opaque as well"
     );
 }
 
-/// The function is known when it is called as a symbol and through `dlsym`; other launches of the library are not.
+/// The function is known when it is called as a symbol and through `dlsym`; other launches by the library are not.
 #[test]
 fn a_known_call_records_its_reads_and_writes() {
     let run = Program::build("trace").run("known");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use superstep_toolchain::Toolchain;
 
-/// The tools, or a reason for skipping, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
+/// Returns the tools, or `None` with a reason for skipping, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
 fn tools() -> Option<Toolchain> {
     match Toolchain::locate() {
         Ok(tools) => Some(tools),
@@ -37,7 +37,7 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Bitcode of a CUDA file.
+/// Compiles a CUDA file to bitcode.
 fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
     let (file, out) = (file.to_string_lossy(), out.to_string_lossy());
@@ -50,7 +50,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
             "--cuda-device-only",
             "--cuda-gpu-arch=sm_90",
             "-O2",
-            // As the harness compiles handlers, which check for constants after inlining.
+            // The harness compiles handlers in this way, since they check for constants after inlining.
             "-Xclang",
             "-flto=thin",
             "-c",
@@ -66,7 +66,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     );
 }
 
-/// Returns what ptxas prints about a module: registers and spills.
+/// Returns a module's PTX, and what ptxas prints about it: registers and spills.
 fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
     let ptx = module.with_extension("ptx");
     let feature = format!("-mattr=+{}", tools.cuda.ptx_feature());
@@ -105,7 +105,7 @@ fn the_probes_compile_without_spills() {
     }
 }
 
-/// Returns the PTX of the stress program with the probe of `device/NAME.cu` inlined, and what ptxas prints about it.
+/// Returns the PTX of the stress program with the probe from `device/NAME.cu` inlined, and what ptxas prints about it.
 fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
@@ -166,17 +166,21 @@ fn the_protocol_survives_inlining() {
     assert_eq!(
         count("bar.warp.sync"),
         sites,
-        "all lanes' records come before it"
+        "all lanes' records come before the acknowledgement"
     );
     assert_eq!(
         count("ld.acquire.sys"),
         sites,
         "the host's release comes before the records"
     );
-    assert_eq!(count("st.volatile.b64"), 3 * sites, "three words a record");
+    assert_eq!(
+        count("st.volatile.b64"),
+        3 * sites,
+        "three words per record"
+    );
 }
 
-/// As above, for the protocol `stream`.
+/// Like the test above, but for the `stream` protocol.
 #[test]
 fn the_stream_protocol_survives_inlining() {
     let Some(tools) = tools() else { return };
@@ -199,7 +203,7 @@ fn the_stream_protocol_survives_inlining() {
     assert_eq!(
         count("red.release.gpu.global.add.u32"),
         2 * (sites + 1),
-        "a record comes before its count, in each of its pieces; a site of variable width has a second way, for lanes that differ"
+        "a record comes before its count, in each of its pieces; a site with variable width has a second path, for lanes that differ"
     );
     assert_eq!(
         count("ld.acquire.sys"),
@@ -209,23 +213,23 @@ fn the_stream_protocol_survives_inlining() {
     assert_eq!(
         count("st.release.sys"),
         1,
-        "the host learns of a piece after all of it"
+        "the host learns of a piece after all of it has been written"
     );
     assert_eq!(
         count("membar.sys") + count("fence.sc.sys"),
         1,
-        "every lane's part comes before it"
+        "every lane's part comes before the announcement"
     );
     assert_eq!(
         count("membar.gl"),
         3,
-        "a piece is read after its counts, and freed after it was read; relay has its own"
+        "a piece is read after its counts, and freed after it has been read; relay contains one as well"
     );
 }
 
 /// With a fence, ptxas would make each of a program's atomic operations wait for its result, even if that is unused.
 #[test]
-fn the_handler_in_situ_has_no_fence() {
+fn the_in_situ_handler_has_no_fence() {
     let Some(tools) = tools() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let module = folder.path().join("probe.bc");
@@ -234,12 +238,12 @@ fn the_handler_in_situ_has_no_fence() {
     assert_eq!(
         ptx.matches("atom.release.gpu.global.cas.b128").count(),
         1,
-        "entries of single bytes come before what leads to them"
+        "per-byte entries are written before the entry that leads to them"
     );
     assert!(!ptx.contains("membar") && !ptx.contains("fence."), "{ptx}");
 }
 
-/// The PTX that the library embeds is its source, compiled.
+/// The PTX that the library embeds matches its source.
 #[test]
 fn the_embedded_kernels_are_up_to_date() {
     let Some(tools) = tools() else { return };
@@ -288,6 +292,6 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
     }
     assert!(
         read(&ptx) == read(&held),
-        "device/{name}.ptx is not device/{name}.cu compiled; run this test with SUPERSTEP_BLESS=1"
+        "device/{name}.ptx does not match device/{name}.cu; run this test with SUPERSTEP_BLESS=1"
     );
 }

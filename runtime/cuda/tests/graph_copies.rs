@@ -1,4 +1,5 @@
-//! Copies and fills in CUDA graphs, without a GPU. A capture has them for each launch of the graph, in order, between its kernels.
+//! Tests of copies and fills in CUDA graphs, without a GPU. A capture has them for each launch of the graph, in order,
+//! between its kernels.
 
 mod common;
 
@@ -12,7 +13,7 @@ fn run(mode: &str) -> Run {
     run
 }
 
-/// Kernels, and bytes of copies and fills.
+/// Returns the kernels, and the sizes of copies and fills.
 fn told(run: &Run) -> Vec<String> {
     let one = |step| match step {
         HostEvent::Launch(record) => Some(record.launch.kernel.to_string()),
@@ -50,14 +51,14 @@ fn added_nodes_are_noted_as_they_are_in_the_instance() {
     };
     let expected: Vec<_> = launch("copy 3", "fill 8 with 7", "copy 1", "copy 2")
         .chain(launch("copy 3", "fill 5 with 8", "copy 11", "copy 2"))
-        // The instance was updated to the graph, except the fill, which stays disabled.
+        // The instance was updated to the graph, except for the fill, which stays disabled.
         .chain(launch("copy 13", "", "copy 1", "copy 2"))
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 2"))
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 12"))
         .collect();
     let run = run("explicit");
     assert_eq!(told(&run), expected);
-    // It prints the address of the variable to which a copy goes.
+    // The program prints the address of the variable to which it copies.
     let variable: u64 = run.stdout.parse().expect("an address");
     let is_there = |step: &HostEvent| matches!(step, HostEvent::Copy(copy) if copy.destination == variable + 8);
     let steps = run.capture.replay().map(|timed| timed.event);
@@ -65,7 +66,7 @@ fn added_nodes_are_noted_as_they_are_in_the_instance() {
 }
 
 #[test]
-fn untracked_changes_of_nodes_are_a_gap() {
+fn untracked_node_changes_are_a_gap() {
     let gaps = told(&run("refused"));
     let expected = Gap::GraphMemoryNode.to_string();
     assert_eq!(gaps.iter().filter(|it| **it == expected).count(), 1);

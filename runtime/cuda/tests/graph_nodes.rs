@@ -1,4 +1,5 @@
-//! A program's view of its CUDA graphs, without a GPU: only the nodes that it made, whatever the probe adds around them.
+//! A program's view of its CUDA graphs, without a GPU: it only sees the nodes that it made, whatever the probe adds around
+//! them.
 
 mod common;
 

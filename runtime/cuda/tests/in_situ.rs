@@ -1,5 +1,5 @@
-//! In situ without a GPU. The nodes of CUDA graphs run one by one, by separate launches, each of which changes shadow memory. That is freed
-//! when the program needs the device's memory.
+//! Tests of in-situ runs without a GPU. The nodes of CUDA graphs run one by one, by separate launches, each of which changes
+//! shadow memory. Shadow memory is freed when the program needs the device's memory.
 
 mod common;
 
@@ -9,7 +9,7 @@ use superstep_trace::Recorded;
 fn run(mode: &str, more: &[(&str, &str)]) -> Run {
     let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
-        // The tables take what is available.
+        // The tables take whatever is available.
         ("FAKE_MOST_BYTES", "33554432"),
     ];
     let environment = [&environment, more].concat();
@@ -20,7 +20,7 @@ fn run(mode: &str, more: &[(&str, &str)]) -> Run {
 fn the_nodes_of_a_graph_run_one_by_one() {
     let run = run("graph", &[]);
     assert!(run.status.success(), "{}", run.stderr);
-    // Number of the launch, the kernel's argument, and the last launch to have written: 0 is the host, -1 none.
+    // Number of the launch, the kernel's argument, and the last launch to have written: 0 means the host, -1 none.
     let expected = "\
         1:10 after -1, 2:20 after 1, 3:30 after 0, host, 0\n\
         7 50529027\n\
@@ -43,7 +43,7 @@ fn the_nodes_of_a_graph_run_one_by_one() {
 }
 
 #[test]
-fn a_node_that_cannot_be_followed_is_named() {
+fn an_unsupported_node_is_named() {
     let run = run("refused", &[]);
     assert_eq!(run.stdout, "801\n", "{}", run.stderr);
     let faults = &run.summary().faults;
@@ -56,13 +56,13 @@ fn a_node_that_cannot_be_followed_is_named() {
 }
 
 #[test]
-fn stores_to_memory_of_another_device_make_loads_unknown() {
-    // Without an order, this would come too late.
+fn stores_to_another_devices_memory_make_loads_unknown() {
+    // Without ordering, the slow fills would come too late.
     let environment = [("FAKE_MOST_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
     let run = run("devices", &environment);
     assert!(run.status.success(), "{}", run.stderr);
-    // The copy on device 1 changes device 0's shadow. A kernel of device 1 that only stores to its own memory does not change that, but one
-    // that stores elsewhere invalidates it.
+    // The copy on device 1 changes device 0's shadow. A kernel on device 1 that only stores to that device's memory has no
+    // effect on it, but one that stores elsewhere invalidates it.
     let expected = "\
         1:0 after -1, 2:0 after 0, 3:0 after -1, 4:0 after 2, 5 has no shadow, 6 has no shadow, \
         7 has no shadow, ";
@@ -90,7 +90,7 @@ fn a_counting_run_has_no_shadow_memory() {
 /// The tables take most of these 130 MiB, shadow memory 8.25 or 16.5, and the rest is less than 24.
 const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
 
-/// The API through which the program gets its memory.
+/// The APIs through which the program may get its memory.
 const INTERFACES: [&[(&str, &str)]; 2] = [&[ALL], &[ALL, ("BY_DRIVER", "")]];
 
 #[test]
@@ -112,7 +112,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
             run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, 4:0 after ?, ",
             "{environment:?}"
         );
-        // The first launch wrote there, which was forgotten with the shadow memory, and the bounds must show that.
+        // The first launch wrote there. This was lost with the shadow memory, and the bounds must show that.
         let sums = run.capture.launches().filter_map(|launch| launch.sums);
         let unknown: Vec<_> = sums
             .map(|sums| (sums.loaded.unknown, sums.unshadowed_loaded_bytes))
@@ -127,7 +127,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
 }
 
 #[test]
-fn shadow_memory_keeps_to_its_limit() {
+fn shadow_memory_stays_within_its_limit() {
     let run = run("pressure", &[("SUPERSTEP_SHADOW_MEMORY", "4096")]);
     assert_eq!(
         run.stdout,
@@ -140,9 +140,9 @@ fn shadow_memory_keeps_to_its_limit() {
     );
 }
 
-/// As with a trace, in which kernels in graphs do not depend on earlier launches.
+/// As in a trace, where the selection of kernels in graphs does not depend on earlier launches.
 #[test]
-fn launches_of_a_graphs_kernel_are_all_summed_or_none() {
+fn launches_of_a_graph_kernel_are_all_summed_or_all_skipped() {
     for (variable, value, expected) in [
         ("SUPERSTEP_LAUNCH_SKIP", "1000", Recorded::All),
         ("SUPERSTEP_SAMPLE_LAUNCHES", "0.000001", Recorded::All),

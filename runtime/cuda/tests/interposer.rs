@@ -1,11 +1,11 @@
-//! The library between a program and a stand-in for libcudart, without a GPU: launches, events, faults and ends.
+//! Tests of the library between a program and a stand-in for libcudart, without a GPU: launches, events, faults and exits.
 
 mod common;
 
 use common::{Program, compile, library, sources};
 use superstep_trace::{Allocation, AllocationKind, Gap, HostEvent};
 
-/// Returns the accesses of a launch with `rounds` rounds: 8 CTAs, 2 sites, 32 lanes.
+/// Returns the number of accesses in a launch with `rounds` rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
@@ -141,14 +141,15 @@ fn an_untraced_program_is_only_timed() {
     assert_eq!(
         run.status.code(),
         Some(1),
-        "without a probe a captured launch is passed on"
+        "without a probe, a captured launch is passed on"
     );
     assert!(run.summary().faults.is_empty());
 }
 
 #[test]
 fn launches_without_a_device_are_a_fault() {
-    let fault = "no kernel ran: failed to find a CUDA device: cudaErrorOther (as the test wanted)";
+    let fault =
+        "no kernel ran: failed to find a CUDA device: cudaErrorOther (as the test intended)";
     for mode in ["ok", "closed"] {
         let run = Program::build("trace").run_with(mode, &[("FAKE_NO_DEVICE", "")]);
         let summary = run.summary();
@@ -176,7 +177,7 @@ fn a_fault_ends_the_run_and_keeps_what_came_before() {
         .into_iter()
         .filter(|ending| ending.3.is_some())
         .collect();
-    let reason = "cudaErrorIllegalAddress (as the test wanted)";
+    let reason = "cudaErrorIllegalAddress (as the test intended)";
     assert!(
         failed.contains(&(1, 5, accesses_of(20), Some(reason.to_owned()))),
         "{failed:?}"
@@ -204,7 +205,7 @@ fn capture_is_complete_however_the_program_ends() {
 
     let run = program.run("kill");
     assert_eq!(run.status.code(), None);
-    assert!(!run.capture.complete, "nobody wrote the end");
+    assert!(!run.capture.complete, "the end was never written");
     assert_eq!(run.accesses(0) + run.accesses(1), all);
 
     let run = program.run("endless");
@@ -258,7 +259,7 @@ fn a_fork_leaves_the_capture_to_the_parent() {
 }
 
 #[test]
-fn ends_without_exit_handlers_wait_for_the_device() {
+fn exits_without_exit_handlers_wait_for_the_device() {
     for (probe, mode) in [
         ("trace", "_exit"),
         ("trace", "quick_exit"),
@@ -325,14 +326,14 @@ fn untraceable_calls_are_refused_by_name() {
         run.summary()
             .faults
             .iter()
-            .any(|fault| fault.contains("the protocol thesis cannot follow CUDA graphs"))
+            .any(|fault| fault.contains("protocol thesis does not support CUDA graphs"))
     );
     let run = program.run("refused");
     assert_eq!(run.stdout, "9\n");
     assert!(run.summary().faults.is_empty());
     assert!(
         run.endings().iter().all(|ending| ending.3.is_none()),
-        "a launch that CUDA refuses as no configuration never was one"
+        "a launch whose configuration CUDA refuses is not recorded"
     );
 }
 
@@ -353,7 +354,7 @@ fn an_oversized_cooperative_launch_is_the_programs_error() {
     );
 }
 
-/// CUB computes nothing and reports nothing if its kernels are missing, so the run has to report it, even untraced.
+/// CUB computes nothing and reports nothing if its kernels are missing, so the run has to report it, even without tracing.
 #[test]
 fn a_kernel_that_no_image_contains_is_a_fault() {
     for probe in ["trace", "none"] {
@@ -378,7 +379,7 @@ fn each_device_has_separate_streams() {
         "{:?}",
         run.summary().faults
     );
-    // Stream 0 is the first device's default stream, 1 the one that the program made.
+    // Stream 0 is the first device's default stream, and 1 is the one that the program created.
     assert_eq!(run.accesses(2), accesses_of(1));
 }
 
@@ -407,10 +408,9 @@ fn the_watchdog_names_a_kernel_that_does_not_end() {
     assert!(run.status.success(), "{}", run.stderr);
     let warnings = &run.summary().warnings;
     assert!(
-        warnings
-            .iter()
-            .any(|warning| warning.contains("nothing has moved for 1 s")
-                && warning.contains("_Z4slowPfm")),
+        warnings.iter().any(
+            |warning| warning.contains("no progress for 1 s") && warning.contains("_Z4slowPfm")
+        ),
         "{warnings:?}"
     );
 }

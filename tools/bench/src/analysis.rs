@@ -43,18 +43,18 @@ table! {
     /// One measurement.
     struct Measured = "analysis" {
         measured: &'static str = "what was measured";
-        wall: f64 ["M accesses/s"] = "accesses a second of wall time, in millions";
-        processor: f64 ["M accesses/s"] = "the same if all threads had had a core for themselves";
+        wall: f64 ["M accesses/s"] = "accesses per second of wall time, in millions";
+        processor: f64 ["M accesses/s"] = "the same if each thread had its own core";
         peak_mb: u64 ["MB"] = "largest resident memory of the process";
-        before_mb: u64 ["MB"] = "what it was before";
-        written_mb: u64 ["MB"] = "into files";
+        before_mb: u64 ["MB"] = "resident memory before";
+        written_mb: u64 ["MB"] = "written to files";
     }
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let scratch = scratch()?;
     say!(
-        "threads: {}; M accesses/s of wall time, and of processor time if all threads had a core for themselves",
+        "threads: {}; M accesses/s of wall time, and of processor time if each thread had its own core",
         threads()
     );
     match (&args.capture, args.large) {
@@ -181,7 +181,7 @@ fn best<T>(
     work: impl Fn() -> Result<T, AnalysisError>,
 ) -> Result<(Measured, T), Failure> {
     let measure = || -> Result<(Measured, T), Failure> {
-        // Resets the peak of resident memory, which otherwise covers the whole life of the process.
+        // Resets the peak of resident memory, which otherwise covers the process's whole lifetime.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = proc_number("status", "VmRSS:");
         let written_before = proc_number("io", "wchar:");

@@ -44,10 +44,10 @@ table! {
     /// One pattern, with one protocol and sink.
     struct Row = "capture": Serialize {
         protocol: String = "how the records leave the GPU";
-        sink: &'static str = "where they end";
+        sink: &'static str = "where the records end up";
         pattern: &'static str = "access pattern";
         bins: Option<u64> = "bins of the protocol `thesis`";
-        accesses: u64 ["accesses"] = "accesses of threads";
+        accesses: u64 ["accesses"] = "thread accesses";
         launches: u64 = "kernel launches";
         seconds: f64 ["s"] = "time of the launches";
         accesses_per_second: f64 ["accesses/s"] = "captured";
@@ -55,10 +55,10 @@ table! {
         bus_bytes_per_second: f64 ["bytes/s"] = "over the bus";
         bus_bytes_per_access: f64 ["bytes"] = "over the bus";
         stored_bytes_per_access: Option<f64> ["bytes"] = "in the capture";
-        slowdown: f64 = "time over that for the same accesses without a trace";
+        slowdown: f64 = "time divided by that of the same accesses without a trace";
         lost: u64 ["accesses"] = "accesses that did not arrive";
         dma_share: f64 = "of the speed of copies to page-locked memory";
-        times_thesis: Option<f64> = "accesses per second over those of the protocol `thesis`";
+        times_thesis: Option<f64> = "accesses per second divided by those of the protocol `thesis`";
     }
 }
 

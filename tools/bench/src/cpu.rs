@@ -49,9 +49,9 @@ table! {
         size: String = "the problem";
         launches: u64 = "kernel launches";
         kernel_ms: f64 ["ms"] = "time of the kernels";
-        published_ms: f64 ["ms"] = "best time that was published";
-        published_by: String = "by whom";
-        times_faster: f64 = "published time over ours";
+        published_ms: f64 ["ms"] = "best published time";
+        published_by: String = "who published it";
+        times_faster: f64 = "published time divided by ours";
     }
 }
 
@@ -61,7 +61,7 @@ table! {
         kernel: String = "the kernel";
         kernel_ms: f64 ["ms"] = "time on all cores";
         serial_ms: f64 ["ms"] = "time of the loop";
-        ratio: f64 = "the first over the second";
+        ratio: f64 = "kernel_ms / serial_ms";
     }
 }
 
@@ -69,9 +69,9 @@ table! {
     /// One way to run a program: untraced, with its accesses logged, grouped, checked and dropped, or with a capture.
     struct TracedRow = "traced": Serialize {
         program: &'static str = "the program";
-        accesses: &'static str = "what becomes of its accesses";
+        accesses: &'static str = "what happens to its accesses";
         kernel_ms: f64 ["ms"] = "time of the kernels";
-        accesses_per_second: Option<f64> ["accesses/s"] = "accesses of threads";
+        accesses_per_second: Option<f64> ["accesses/s"] = "thread accesses";
     }
 }
 
@@ -98,13 +98,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     bench.twins(&mut results)?;
     bench.published(&mut results)?;
-    say!("\nUntraced kernels, all launches of a run together");
+    say!("\nUntraced kernels, over all launches of a run");
     say_table(&results.programs, &[]);
     let empty = results.empty_launch_us;
     say!(
         "\nEmpty launch with synchronisation: {empty:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)"
     );
-    say!("\nKernels on all cores, and the same as a serial loop");
+    say!("\nKernels on all cores, and as a serial loop");
     say_table(&results.twins, &[]);
     say!("\nTracing");
     say_table(&results.traced, &[]);
@@ -236,7 +236,7 @@ impl<'a> Bench<'a> {
                 best = Some(summary);
             }
         }
-        Ok(best.expect("clap demands at least one run"))
+        Ok(best.expect("clap requires at least one run"))
     }
 
     fn run(&self, built: &Built<'_>, kind: Kind, capture: Option<&Path>) -> Result<Run, Failure> {

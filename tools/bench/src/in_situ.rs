@@ -29,7 +29,7 @@ pub struct Args {
     json: JsonArgs,
 }
 
-/// Arguments of the program. A launch makes 4 · 2^words · rounds accesses.
+/// Arguments of the program. A launch performs 4 · 2^words · rounds accesses.
 #[derive(Debug, Clone, Copy, Serialize, clap::Args)]
 struct Size {
     /// Binary logarithm of the number of 4-byte words that a launch reads; the program needs three times as much memory.
@@ -158,10 +158,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     print(&results);
     args.json.write(&results)?;
     if !results.problems.is_empty() {
-        bail!(
-            Verification,
-            "the sums are not those of the formula; see above"
-        );
+        bail!(Verification, "the sums do not match the formula; see above");
     }
     Ok(exit_code::OK)
 }
@@ -188,7 +185,7 @@ fn print(results: &Results) {
         say!("{problem}");
     }
     if results.problems.is_empty() {
-        say!("volumes of all launches and all transfers are those of the formula");
+        say!("volumes of all launches and all transfers match the formula");
     }
 }
 
@@ -213,7 +210,7 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
         let received = in_situ.total.of(|volume| volume.received_bytes);
         if !received.is_exact() {
             problems.push(format!(
-                "up to {} of the received bytes found no room in what the GPU keeps of received words, so they may have been received before; \
+                "up to {} of the received bytes did not fit into the GPU's record of received words, so they may have been received before; \
                  choose fewer --words and more --launches",
                 received.most - received.least
             ));
@@ -233,7 +230,7 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
         let first = (found.iter().zip(&expected)).find(|(found, expected)| found != expected);
         let (found, expected) = (found.len(), expected.len());
         problems.push(format!(
-            "{found} transfers instead of {expected}; the first that differs, and what it should be: {first:?}"
+            "{found} transfers instead of {expected}; the first that differs, with the expected one: {first:?}"
         ));
     }
     Ok(problems)

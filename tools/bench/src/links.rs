@@ -26,10 +26,10 @@ use crate::output::{Head, JsonArgs, say_table};
 use crate::run::{executables, scratch, spec, succeed, summary};
 use counters::Traffic;
 
-/// Ways in which the two halves of the program `halo` exchange their borders. The last needs memory shared between
-/// processes, which the CPU backend does not support.
+/// Ways in which the two halves of the program `halo` exchange their halos. The last needs memory shared between processes,
+/// which the CPU backend does not support.
 const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
-/// Rows of a border, and time steps of a launch.
+/// Rows of a halo, and time steps of a launch.
 const PYRAMID: u32 = 2;
 /// Size of the smallest transfer between GPUs.
 const SECTOR_BYTES: u64 = 32;
@@ -45,27 +45,27 @@ pub struct Args {
     json: JsonArgs,
 }
 
-/// Arguments of the program. Long rows make the exchange large and the rest small.
+/// Arguments of the program. Long rows make the exchange large compared with the rest.
 #[derive(Debug, Clone, Copy, Serialize, clap::Args)]
 struct Size {
     #[arg(long, value_name = "N", default_value_t = 48)]
     rows: u32,
     #[arg(long, value_name = "N", default_value_t = 16384)]
     columns: u32,
-    /// Launches on each device; the borders are exchanged one time fewer.
+    /// Launches on each device; there is one exchange fewer.
     #[arg(long, value_name = "N", default_value_t = 100)]
     launches: u32,
 }
 
 table! {
-    /// One way of exchange: bytes between the devices in a whole run, in both directions.
+    /// One way to exchange halos: bytes between the devices in a whole run, in both directions.
     struct Row = "links": Serialize {
-        way: String = "how the borders are exchanged";
+        way: String = "how the halos are exchanged";
         program_bytes: u64 ["bytes"] = "by the program's own count";
         #[serde(flatten)]
         trace: Traced;
         nvlink_received_bytes: Option<u64> ["bytes"] = "by NVLink's counters, in the run without a trace";
-        nvlink_sent_bytes: Option<u64> ["bytes"] = "the same, of what was sent";
+        nvlink_sent_bytes: Option<u64> ["bytes"] = "the same, for bytes sent";
         model_error_percent: Option<f64> ["%"] = "of the model, relative to the bytes received";
     }
 }
@@ -73,7 +73,7 @@ table! {
 table! {
     /// Columns of [`Row`] from the trace.
     struct Traced: Serialize {
-        copied_bytes: u64 ["bytes"] = "copies of the host";
+        copied_bytes: u64 ["bytes"] = "copies by the host";
         accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, each lane counted";
         sector_bytes: u64 ["bytes"] = "sectors that each group of such accesses touches";
         transferred_bytes: u64 ["bytes"] = "transfers between CTAs on different devices";
@@ -170,7 +170,7 @@ impl Links {
     fn traced(&mut self, way: &str, parts: u32) -> Result<Traces, Failure> {
         let folder = scratch()?;
         let [captured, summaries] = ["captures", "summaries"].map(|name| folder.path().join(name));
-        std::fs::create_dir(&summaries).map_err(Failure::io("make", &summaries))?;
+        std::fs::create_dir(&summaries).map_err(Failure::io("create", &summaries))?;
         let config = Config {
             capture: Some(captured.join(Process::PLACE)),
             summary: Some(summaries.join(Process::PLACE)),
@@ -192,7 +192,7 @@ impl Links {
             .map_err(capture_failure)?;
         problems.extend(captures.iter().flat_map(|it| it.problems.iter().cloned()));
         if let Some(problem) = problems.first() {
-            bail!(Verification, "the trace of {way} is not whole: {problem}");
+            bail!(Verification, "the trace of {way} is incomplete: {problem}");
         }
         Ok(Traces {
             captures,
@@ -205,7 +205,7 @@ impl Links {
         is_counted.then(counters::read).transpose()
     }
 
-    /// Runs the program in `folder`, which checks its own result. Returns the bytes that it counted.
+    /// Runs the program in `folder`; it checks its own result. Returns the bytes that it counted.
     fn start(
         &self,
         program: &Path,
@@ -237,7 +237,7 @@ impl Links {
     }
 }
 
-/// Returns the model's prediction from an uncut program.
+/// Returns the model's prediction from the trace of the uncut program.
 fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
     let Some(capture) = captures.first() else {
         return Ok(0);
@@ -330,14 +330,14 @@ impl Traced {
 fn print(results: &Results) {
     let size = &results.size;
     say!(
-        "{} rows of {} cells, {} launches on each device, borders of {PYRAMID} rows; device: {}",
+        "{} rows of {} cells, {} launches on each device, halos of {PYRAMID} rows; device: {}",
         size.rows,
         size.columns,
         size.launches,
         results.device
     );
     say!(
-        "model, from one device, two GPUs, cut in y: {} bytes\n",
+        "model of two GPUs, from one device, cut in y: {} bytes\n",
         results.model_bytes
     );
     say_table(&results.rows, &[]);

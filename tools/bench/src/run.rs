@@ -33,7 +33,7 @@ pub fn executables(bundle: &Bundle, suite: &str, program: &str) -> Result<Execut
     if !bundle.info.benchmarks.iter().any(|name| name == program) {
         bail!(
             Usage,
-            "failed to find {program} in the bundle: give one of the suite {suite}"
+            "failed to find {program} in the bundle: pass a bundle of the suite {suite}"
         );
     }
     bundle.executables(program)
@@ -97,5 +97,5 @@ pub fn summary(path: &Path) -> Result<Summary, Failure> {
 }
 
 pub fn scratch() -> Result<tempfile::TempDir, Failure> {
-    tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))
+    tempfile::tempdir().map_err(|error| Failure::internal("create a folder", error))
 }

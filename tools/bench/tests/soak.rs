@@ -24,7 +24,7 @@ fn random_cases_pass_and_can_be_repeated() {
     let total = |key: &str| results["total"][key].as_u64().unwrap();
     assert!(total("runs") > 0 && total("accesses") > 0, "{out}");
     let left = std::fs::read_dir(folder.path().join("out/soak")).unwrap();
-    assert_eq!(left.count(), 0, "cases that are right are removed");
+    assert_eq!(left.count(), 0, "folders of passed cases are removed");
 
     let mut cases = out.lines().filter_map(|line| line.strip_prefix("case "));
     let first = cases.next().unwrap();

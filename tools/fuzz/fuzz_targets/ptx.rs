@@ -24,7 +24,7 @@ const TEMPLATES: &str = include_str!("../seeds/templates.ptx");
 
 fuzz_target!(|changes: Vec<LineChange>| {
     let text = change_lines(TEMPLATES, &changes);
-    // Each line alone, since the first error ends a template, then all as one template.
+    // Parse each line alone, since the first error ends a template, then all as one template.
     for template in text.lines().chain([&*text]) {
         if let Ok(template) = parser::Template::parse(template) {
             for instruction in template.instructions() {

@@ -12,14 +12,14 @@ const RUN: &str = include_str!("../seeds/run.json");
 
 fuzz_target!(|edits: Vec<Edit>| {
     static BASE: OnceLock<serde_json::Value> = OnceLock::new();
-    let base = BASE.get_or_init(|| serde_json::from_str(RUN).expect("the seed is right"));
+    let base = BASE.get_or_init(|| serde_json::from_str(RUN).expect("the seed is valid"));
     let mut document = base.clone();
     edit(&mut document, &edits);
     let Ok(run) = serde_json::from_value::<RunSummary>(document) else {
         return;
     };
     let text = serde_json::to_string(&run).expect("a summary is plain data");
-    serde_json::from_str::<RunSummary>(&text).expect("what is written can be read");
+    serde_json::from_str::<RunSummary>(&text).expect("a written summary can be read");
     let _ = figures::data_volume(&run).plots.len();
     let _ = page::index(&run, &[]);
 });

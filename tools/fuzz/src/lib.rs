@@ -1,4 +1,5 @@
-//! Helpers of the fuzzers: changes that keep JSON and text nearly valid, files with recomputed checksums, and a scratch folder.
+//! Helpers for the fuzzers: changes that keep JSON and text nearly valid, files with recomputed checksums, and a scratch
+//! folder.
 
 pub mod sealed;
 
@@ -202,7 +203,7 @@ fn words(line: &str) -> impl Iterator<Item = (usize, usize)> {
         })
 }
 
-/// Returns a folder of this process, which is empty at the first call.
+/// Returns this process's scratch folder, which is empty at the first call.
 pub fn scratch() -> &'static Path {
     static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -215,7 +216,7 @@ pub fn scratch() -> &'static Path {
 
 /// Checks that an import wrote a complete and readable capture.
 pub fn assert_whole(folder: &Path) {
-    let capture = Capture::open(folder).expect("what was imported can be opened");
+    let capture = Capture::open(folder).expect("an imported capture can be opened");
     assert!(capture.complete, "{:?}", capture.problems);
     let problems = capture.verify().expect("it can be read");
     assert!(problems.is_empty(), "{problems:?}");

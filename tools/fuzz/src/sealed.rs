@@ -52,12 +52,12 @@ impl File {
             let payload = match bytes[start + 5] {
                 0 => content.to_vec(),
                 1 => {
-                    zstd::bulk::decompress(content, raw).expect("the tests' own captures are whole")
+                    zstd::bulk::decompress(content, raw).expect("the tests' own captures are valid")
                 }
                 _ => {
                     let (frame, tail) = content[4..].split_at(number(start + CHUNK_HEADER));
                     let head = zstd::bulk::decompress(frame, raw - tail.len());
-                    [&head.expect("the tests' own captures are whole")[..], tail].concat()
+                    [&head.expect("the tests' own captures are valid")[..], tail].concat()
                 }
             };
             chunks.push(Chunk {

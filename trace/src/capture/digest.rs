@@ -1,9 +1,10 @@
 //! Digest of a launch: 128 bits over the multiset of its thread accesses, independent of their order and grouping.
 //!
-//! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
-//! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and
-//! of two backends are equal when the program does the same. An address outside every allocation counts as itself. Sites at which
-//! threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the formula.
+//! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key,
+//! offset, width); the digest is the two sums, modulo 2^64. Addresses are hashed as allocation and offset, so that the
+//! digests of two runs and of two backends are equal when the program does the same. An address outside any allocation is
+//! hashed as is. Sites at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)).
+//! `docs/trace-format.md` gives the formula.
 
 use crate::error::Result;
 use crate::program::allocations::DEVICE_HEAP;
@@ -41,7 +42,7 @@ impl std::fmt::Display for LaunchDigest {
     }
 }
 
-/// Sums up the accesses of one launch.
+/// Computes the digest of one launch's accesses.
 pub struct Hasher<'a> {
     digest: LaunchDigest,
     launch_seed: u64,
@@ -147,7 +148,7 @@ fn of_launch(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
         })
 }
 
-/// Returns the seeds of the two sums, from everything that the lanes of a group share.
+/// Returns the seeds of the two sums, computed from everything that the lanes of a group share.
 #[inline]
 fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
     let what = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
@@ -173,8 +174,8 @@ fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
     sums
 }
 
-/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford), a bijection that changes half of the
-/// bits on average.
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13), a bijection that changes half of
+/// the bits on average.
 #[inline(always)]
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

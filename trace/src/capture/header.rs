@@ -32,7 +32,7 @@ pub struct Header {
     /// Selection of recorded accesses; absent when all are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
-    /// Granularity of transfer endpoints in situ; absent if it is single CTAs.
+    /// Granularity of transfer endpoints in protocol `in-situ`; absent if it is single CTAs.
     #[serde(default, skip_serializing_if = "CtaBlocks::are_ctas")]
     pub cta_blocks: CtaBlocks,
 }
@@ -47,11 +47,11 @@ impl Header {
     }
 }
 
-/// End of the traced program; last chunk of `events.sst`.
+/// How the traced program ended; the last chunk of `events.sst`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The program ended by itself, and everything was written.
+    /// The program ended on its own, and everything was written.
     Finished,
     /// The program or the tracing failed, for the given reason.
     Failed(String),

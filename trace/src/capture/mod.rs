@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 
 /// An open capture. Accesses are read on demand; everything else is in memory.
 ///
-/// A capture whose program was killed, or whose file was cut off or damaged, opens as far as it is readable: `complete`
-/// is false and `problems` says what is missing.
+/// A capture whose program was killed, or with truncated or damaged files, is opened as far as it is readable: `complete` is
+/// false and `problems` says what is missing.
 #[derive(Debug, Default)]
 pub struct Capture {
     folder: PathBuf,
     pub header: Header,
     /// Static tables, one for each translation unit that registered.
     pub modules: Vec<ModuleTable>,
-    /// End of the program; `None` if the capture does not have it.
+    /// How the program ended; `None` if the capture does not say.
     pub outcome: Option<Outcome>,
-    /// Whether every file was ended properly and nothing is missing.
+    /// Whether every file ends properly and nothing is missing.
     pub complete: bool,
     /// Whether bytes were changed or files are missing, as opposed to a program that was killed.
     pub damaged: bool,
@@ -42,7 +42,7 @@ pub struct Capture {
     pub problems: Vec<String>,
     /// Cancels the reading of accesses.
     pub cancellation: Cancellation,
-    /// Progress of the reading of accesses.
+    /// Progress in reading accesses.
     pub progress: Progress,
     sites: SiteTable,
     streams: BTreeMap<StreamId, ChunkReader>,
@@ -89,9 +89,8 @@ impl GroupBuffer {
 impl Capture {
     /// Opens the capture in `path`, a folder or any file in it.
     ///
-    /// # Errors
-    /// [`TraceError::NotACapture`] when there is none, [`TraceError::FormatVersion`] when it is of another version,
-    /// [`TraceError::Damaged`] when not even its header is readable.
+    /// # Errors [`TraceError::NotACapture`] if there is none, [`TraceError::FormatVersion`] if it has another version, and
+    /// [`TraceError::Damaged`] if not even its header is readable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
         let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;
@@ -99,7 +98,7 @@ impl Capture {
         let ended = capture.outcome.is_some();
         if !ended && !capture.damaged {
             capture.problems.push(format!(
-                "{} has no end: the program was killed, ended without its exit handlers, or is still running",
+                "{} has no end: the program was killed, exited without running its exit handlers, or is still running",
                 events.path.display()
             ));
         }

@@ -11,7 +11,7 @@ use crate::{Event, Header, LaunchId, ModuleTable, Parts, SiteTable, StreamId, ca
 use std::path::{Path, PathBuf};
 
 impl Capture {
-    /// Opens the stream files; returns whether all of them were ended properly.
+    /// Opens the stream files; returns whether all of them end properly.
     pub(super) fn open_streams(&mut self) -> Result<bool> {
         let mut ended = true;
         for id in stream_files(&self.folder)? {
@@ -114,7 +114,7 @@ impl Capture {
         }
     }
 
-    /// Compares the access counts of the launches' ends with those of their chunks.
+    /// Compares the access counts in the launches' end events with those of their chunks.
     pub(super) fn check_launches(&mut self) {
         for record in &self.timeline.launches {
             let Some(end) = &record.end else { continue };
@@ -122,7 +122,7 @@ impl Capture {
             if found != end.thread_accesses {
                 let path = self.folder.join(stream_file_name(end.stream));
                 self.problems.push(format!(
-                    "{}: launch {} made {} thread accesses, the file holds {found}",
+                    "{}: launch {} made {} thread accesses, but the file holds {found}",
                     path.display(),
                     end.launch,
                     end.thread_accesses

@@ -1,4 +1,4 @@
-//! Replays a capture in host order: every event once, each launch with all that was recorded of it.
+//! Replays a capture in host order: every event once, each launch with everything that was recorded about it.
 
 use super::{Capture, ChunkRef};
 use crate::program::allocations::{Allocation, AllocationKey, AllocationMap};
@@ -39,7 +39,7 @@ pub(super) enum EventError {
     LaunchTwice { stream: StreamId, launch: LaunchId },
     #[error("launch {launch} of stream {stream} ends twice")]
     EndTwice { stream: StreamId, launch: LaunchId },
-    #[error("launch {launch} of stream {stream} is added up twice")]
+    #[error("launch {launch} of stream {stream} is aggregated twice")]
     SumsTwice { stream: StreamId, launch: LaunchId },
     #[error("allocation {0} is announced twice")]
     AllocatedTwice(AllocationId),
@@ -64,11 +64,11 @@ pub struct LaunchRecord<'a> {
     /// Index among all launches of the program, in host order.
     pub number: u32,
     pub launch: &'a Launch,
-    /// Part of its accesses that was selected for recording.
+    /// The part of its accesses that was selected for recording.
     pub recorded: Recorded,
     pub end: Option<&'a LaunchEnd>,
     pub chunks: &'a [ChunkRef],
-    /// Sums of its accesses, if they were added up in situ; `chunks` is empty then.
+    /// Sums of its accesses, if they were aggregated in situ; `chunks` is then empty.
     pub sums: Option<&'a LaunchSums>,
     /// Data that its CTAs received from others, in parts; empty without `sums`.
     pub received: &'a [Received],
@@ -78,7 +78,7 @@ pub struct LaunchRecord<'a> {
 }
 
 impl LaunchRecord<'_> {
-    /// Returns the number of accesses that were recorded or added up, counting each lane.
+    /// Returns the number of accesses that were recorded or aggregated, counting each lane.
     pub fn thread_accesses(&self) -> u64 {
         recorded_accesses(self.sums, self.chunks)
     }
@@ -175,7 +175,7 @@ impl Capture {
         })
     }
 
-    /// Returns whether accesses were added up in situ, so that none are recorded.
+    /// Returns whether accesses were aggregated in situ, so that none were recorded.
     pub fn is_in_situ(&self) -> bool {
         self.timeline.launches.iter().any(|one| one.sums.is_some())
     }

@@ -36,8 +36,8 @@ pub struct CaptureWriter {
 impl CaptureWriter {
     /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed.
     ///
-    /// # Errors
-    /// The folder or the file cannot be created, or the disk is full; [`TraceError::InUse`].
+    /// # Errors Fails if the folder or the file cannot be created or the disk is full, or with [`TraceError::InUse`] if
+    /// another process writes to the folder.
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
@@ -116,7 +116,7 @@ impl CaptureWriter {
     }
 }
 
-/// Ends a file. Fails if its lock is not released, as in the fault handler of a thread that was writing it.
+/// Ends a file. Fails if its lock is not released, as happens in the fault handler of a thread that was writing to it.
 fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     match file.try_lock_for(FINISH_PATIENCE) {
         Some(mut file) => file.end(chunk),
@@ -124,7 +124,7 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     }
 }
 
-/// Ends the files of the capture in `folder` whose program ended without doing so. Skips files that are already ended.
+/// Ends the files of the capture in `folder`, whose program exited without doing so. Skips files that are already ended.
 pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
     let begun = Instant::now();

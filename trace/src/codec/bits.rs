@@ -1,4 +1,4 @@
-//! Reads and writes packed numbers of any width in bits, lowest bit first.
+//! Reads and writes packed numbers of any bit width, lowest bit first.
 
 use super::vectors::{self, Avx2};
 use crate::WARP_LANES;
@@ -24,7 +24,7 @@ pub(super) struct BitWriter {
     last: Partial,
 }
 
-/// The bits that do not fill a word yet: the lowest `used`, fewer than 64. The others are 0.
+/// Bits that do not fill a word yet: the lowest `used`, which is below 64. The others are 0.
 #[derive(Clone, Copy, Default)]
 struct Partial {
     word: u64,
@@ -38,7 +38,7 @@ impl Partial {
         let word = self.word | value << self.used;
         let used = self.used + width;
         let is_full = used >= 64;
-        // Two shifts, because one by 64 would overflow if `used` is 0.
+        // Two shifts, because a single shift by 64 would overflow if `used` is 0.
         let rest = value >> 1 >> (63 - self.used);
         *self = Partial {
             word: if is_full { rest } else { word },
@@ -85,7 +85,7 @@ impl BitWriter {
         out.extend_from_slice(&self.last.word.to_le_bytes()[..rest]);
     }
 
-    /// Writes `value`, which must fit into `width` bits, at most 64.
+    /// Writes `value`, which must fit in `width` bits, at most 64.
     #[inline(always)]
     pub(super) fn put(&mut self, value: u64, width: u32) {
         debug_assert!(value & !low_bits(width) == 0);
@@ -148,7 +148,7 @@ impl BitWriter {
         match width {
             0 => {}
             1..=8 => {
-                // SAFETY: `avx2` proves the feature.
+                // SAFETY: `avx2` proves that the processor has the feature.
                 for eight in unsafe { vectors::bytes(values) } {
                     let all = left.min(8 * width);
                     row.put(avx2.gather(eight, low * 0x0101_0101_0101_0101), all);
@@ -156,7 +156,7 @@ impl BitWriter {
                 }
             }
             9..=16 => {
-                // SAFETY: `avx2` proves the feature.
+                // SAFETY: `avx2` proves that the processor has the feature.
                 for four in unsafe { vectors::fours(values, width) } {
                     let all = left.min(4 * width);
                     row.put(four, all);
@@ -164,7 +164,7 @@ impl BitWriter {
                 }
             }
             _ => {
-                // SAFETY: `avx2` proves the feature.
+                // SAFETY: `avx2` proves that the processor has the feature.
                 for pair in unsafe { vectors::pairs(values, width) } {
                     let all = left.min(2 * width);
                     row.put(pair, all);
@@ -209,7 +209,7 @@ impl BitReader {
         self.at.div_ceil(8) == bytes.len()
     }
 
-    /// Reads a number of at most 64 bits; `None` past the end of the bytes.
+    /// Reads a number of at most 64 bits; returns `None` past the end of the bytes.
     #[inline]
     pub(super) fn get(&mut self, bytes: &[u8], width: u32) -> Option<u64> {
         let (byte, shift) = (self.at / 8, self.at as u32 % 8);

@@ -20,7 +20,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Starts decoding `payload`; `None` if it is too short.
+    /// Starts decoding `payload`; returns `None` if it is too short.
     pub(crate) fn begin(&mut self, payload: &[u8]) -> Option<()> {
         let mut end = COLUMNS_HEADER_BYTES;
         let (lengths, _) = payload.get(..end)?.as_chunks::<4>();
@@ -144,7 +144,7 @@ impl Decoder {
         Some(unzigzag(self.varint(payload, 2)?) as u64)
     }
 
-    /// Reads a form with operands; The numbers are the group's slot, the previous slot, and which of its moves the slot
+    /// Reads a form with operands. The numbers are the group's slot, the previous slot, and which of its moves the slot
     /// would make.
     fn form(
         &mut self,
@@ -280,7 +280,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Reads a width and a list of numbers of this width.
+    /// Reads a width and a list of numbers with this width.
     fn row(&mut self, bytes: &[u8], out: &mut [u64]) -> Option<()> {
         let width = self.bits.get(bytes, WIDTH_BITS)? as u32;
         (width <= 64).then(|| self.bits.get_all(bytes, width, out))?

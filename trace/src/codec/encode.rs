@@ -55,7 +55,7 @@ impl Encoder {
         (self.last_tag, self.repeated, self.groups) = (None, 0, 0);
     }
 
-    /// Returns the approximate size of head and tail together.
+    /// Returns the approximate size of the head and tail together.
     pub(crate) fn bytes(&self) -> usize {
         self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
     }
@@ -77,7 +77,7 @@ impl Encoder {
 
     pub(crate) fn encode(&mut self, group: &AccessGroup) {
         if self.avx2.is_some() {
-            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
+            // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
             return unsafe { self.encode_avx2(group) };
         }
         self.encode_anywhere(group);
@@ -108,7 +108,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Adds a group of all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
+    /// Adds a group with all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
     #[inline(always)]
     pub(crate) fn encode_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         if self.goes_on(group, base, stride) {
@@ -153,7 +153,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Writes site, place and mask. Returns their part of the tag, the slot and the previous slot.
+    /// Writes the site, place and mask. Returns their part of the tag, the slot and the previous slot.
     #[inline(always)]
     pub(super) fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
         let state = &mut self.state;
@@ -309,7 +309,7 @@ impl Encoder {
         addresses: &[u64],
     ) -> u8 {
         if self.avx2.is_some() {
-            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
+            // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
             return unsafe { self.form_avx2(number, before, which, mask, addresses) };
         }
         self.form(number, before, which, mask, addresses)
@@ -407,7 +407,7 @@ fn holds(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool {
         return (lanes(mask).zip(addresses))
             .all(|(lane, &address)| start.wrapping_add(slot.distance(lane)) == address);
     }
-    // Runs of a whole warp are handled before.
+    // Full-warp runs have been handled already.
     !slot.is_run
         && addresses[1].wrapping_sub(start) == slot.shape[1]
         && (addresses.iter().zip(&slot.shape)).fold(0, |all, (&address, &distance)| {
@@ -430,7 +430,7 @@ fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     bits <= addresses.len() as u32 * frame.bits || !addresses.iter().all(is_inside)
 }
 
-/// Returns the address of lane 0 and the stride, if all lanes have the same. Two lanes nearly always do, so they must
+/// Returns the address of lane 0 and the stride, if all lanes have the same stride. Two lanes nearly always do, so they must
 /// also be close together.
 fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     let &[first, second, ..] = addresses else {

@@ -1,8 +1,9 @@
-//! Codec of access groups, which leaves out what a group shares with earlier ones.
+//! Codec for access groups, which omits everything that a group shares with earlier ones.
 //!
-//! Each site remembers its last group. A tag of one byte says how the next group follows from it, and repeated tags are counted.
-//! Only what cannot be predicted is written, in as few bits as possible. `docs/trace-format.md` gives the layout. Encoder and
-//! decoder keep the same [`State`]; a chunk starts with a fresh one, so chunks are decoded independently of each other.
+//! Each site remembers its last group. A one-byte tag says how the next group follows from it, and repeated tags are
+//! counted. Only what cannot be predicted is written, in as few bits as possible. `docs/trace-format.md` gives the layout.
+//! The encoder and the decoder keep the same [`State`]; a chunk starts with a fresh one, so chunks are decoded independently
+//! of each other.
 
 mod bits;
 mod decode;
@@ -21,7 +22,7 @@ pub use offsets::Offsets;
 const TAG_SITE: u8 = 1;
 const PLACE_MASK: u8 = 3 << 1;
 const PLACE_SAME: u8 = 0;
-/// The place moved as far as last time.
+/// The place moved by the same amount as last time.
 const PLACE_FURTHER: u8 = 1 << 1;
 const PLACE_NEW: u8 = 2 << 1;
 const LANES_MASK: u8 = 3 << 3;
@@ -33,7 +34,7 @@ const LANES_BEFORE: u8 = 1 << 3;
 const LANES_FEWER: u8 = 2 << 3;
 const LANES_NEW: u8 = 3 << 3;
 const FORM_MASK: u8 = 7 << 5;
-/// All lanes moved as far as last time.
+/// All lanes moved by the same distance as last time.
 const FORM_FURTHER: u8 = 0;
 const FORM_MOVE: u8 = 1 << 5;
 const FORM_RUN: u8 = 2 << 5;
@@ -54,10 +55,10 @@ const VALUES_NEAR: u64 = 1;
 const VALUES_DIFFERENCES: u64 = 2;
 const VALUES_KIND_BITS: u32 = 2;
 const WIDTH_BITS: u32 = 7;
-/// Bits of the number of strays, and of the index of one among the active lanes.
+/// Bits for the number of strays, and for a stray's index among the active lanes.
 const STRAYS_BITS: u32 = 5;
 
-/// Size of the lengths of the first three columns, which precede the columns.
+/// Size of the header, which holds the lengths of the first three columns.
 const COLUMNS_HEADER_BYTES: usize = 12;
 
 /// Returns whether groups with this tag consist of the tag alone.

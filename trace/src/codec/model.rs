@@ -1,10 +1,10 @@
-//! State of earlier groups, which encoder and decoder both keep.
+//! State from earlier groups, which the encoder and the decoder both keep.
 
 use crate::WARP_LANES;
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// The range of a slot's addresses: `base + (c << shift)` for a coordinate `c` of `bits` bits.
+/// The range of a slot's addresses: `base + (c << shift)` for a coordinate `c` with `bits` bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
     pub base: u64,
@@ -37,7 +37,7 @@ pub(super) struct Slot {
     /// Last moves of the addresses: within a place, and to another one.
     pub moves: [u64; 2],
     pub base: u64,
-    /// Whether lane *l* is at `base + stride * l`, and not at `base + shape[l]`.
+    /// Whether lane *l* is at `base + stride * l` rather than `base + shape[l]`.
     pub is_run: bool,
     pub stride: u64,
     pub shape: [u64; WARP_LANES],
@@ -93,7 +93,7 @@ impl Slot {
     pub(super) fn addresses(&self, mask: u32, out: &mut [u64; WARP_LANES]) {
         match (mask == u32::MAX, self.is_run) {
             (true, true) => {
-                // Avoids products, which AVX2 does not have for 64-bit lanes.
+                // Avoids multiplications, which AVX2 does not have for 64-bit lanes.
                 let (stride, mut first) = (self.stride, self.base);
                 let (double, triple) = (stride.wrapping_mul(2), stride.wrapping_mul(3));
                 for four in out.as_chunks_mut::<4>().0 {
@@ -115,7 +115,7 @@ impl Slot {
     }
 }
 
-/// Scale from the addresses of one slot to another's elements with the same index.
+/// Scale from one slot's addresses to another slot's elements with the same index.
 #[derive(Clone, Copy)]
 pub(super) struct Scale(i32);
 
@@ -145,7 +145,7 @@ pub(super) struct State {
     /// CTA, warp and SM.
     pub place: [u32; 3],
     pub place_moves: [u32; 3],
-    /// Number of changes of the place so far.
+    /// Number of place changes so far.
     pub place_number: u32,
 }
 
@@ -169,7 +169,7 @@ impl State {
         self.slots.push(Slot::new(site, width_bytes));
     }
 
-    /// Makes `slot` the last one, and the expected one after its predecessor, which is returned.
+    /// Makes `slot` the last one, and the one expected after its predecessor; returns the predecessor.
     #[inline]
     pub(super) fn move_to(&mut self, slot: usize) -> usize {
         let before = self.last.unwrap_or(slot);
@@ -209,7 +209,7 @@ impl State {
         self.idle_lanes = !mask;
     }
 
-    /// Moves the slot to the current place. Returns 0 if it was there already, else 1.
+    /// Moves the slot to the current place. Returns 0 if it was already there, else 1.
     #[inline]
     pub(super) fn arrive(&mut self, slot: usize) -> usize {
         let slot = &mut self.slots[slot];
@@ -218,7 +218,7 @@ impl State {
         moved
     }
 
-    /// Returns the source of a link of `slot`: the addresses of the slot before.
+    /// Returns the source for a link of `slot`: the addresses of the previous slot.
     #[inline(always)]
     pub(super) fn source(&self, slot: usize, before: usize) -> Source {
         let (source, slot) = (&self.slots[before], &self.slots[slot]);
@@ -252,7 +252,7 @@ impl State {
         }
     }
 
-    /// Moves the linked `slot` to `addresses`, and notes that as its move `which`.
+    /// Moves the linked `slot` to `addresses`, and records that as its move `which`.
     #[inline]
     pub(super) fn follow(
         &mut self,

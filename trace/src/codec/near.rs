@@ -1,6 +1,6 @@
-//! Encodes groups whose addresses are a base and 32-bit offsets, as in the records of a GPU. The output equals that of
-//! [`Encoder::encode`]. A slot whose last group came in this form with the same lanes is compared by offsets, which are
-//! half the size; its shape is computed only when it is needed, by [`settle`](Encoder::settle).
+//! Encodes groups whose addresses are a base and 32-bit offsets, as in GPU records. The output equals that of
+//! [`Encoder::encode`]. A slot whose last group came in this form with the same lanes is compared by offsets, which are half
+//! the size; its shape is computed only when it is needed, by [`settle`](Encoder::settle).
 
 use super::bits;
 use super::encode::Encoder;
@@ -17,7 +17,7 @@ const FEWEST_LANES: u32 = 3;
 #[repr(align(64))]
 pub(super) struct Last {
     offsets: Numbers,
-    /// Lanes of the offsets; 0 if the offsets are invalid. They are invalid, too, if the slot is a run.
+    /// Lanes of the offsets; 0 if the offsets are invalid. They are also invalid if the slot is a run.
     mask: u32,
     /// Whether the slot's shape is still that of an earlier group.
     is_ahead: bool,
@@ -60,7 +60,7 @@ impl<const N: usize> Near<'_, N> {
         self.offsets.addresses(self.base, self.lanes())
     }
 
-    /// Returns the stride if the group is a run of a whole warp. The offsets must be close.
+    /// Returns the stride if the group is a full-warp run. The offsets must be close.
     #[inline(always)]
     fn stride<L: Lanes>(&self, row: L) -> Option<u64> {
         if self.mask != u32::MAX {
@@ -93,7 +93,7 @@ impl Encoder {
         offsets: Offsets<'_, N>,
     ) {
         if self.avx2.is_some() {
-            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
+            // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
             return unsafe { self.encode_near_avx2(group, base, offsets.0) };
         }
         self.encode_near_as::<Numbers, N>(group, base, offsets.0);
@@ -139,7 +139,8 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Encodes a group with the lanes of the slot's last one. Returns `None` without any change if that takes addresses.
+    /// Encodes a group with the same lanes as the slot's last group. Returns `None` without any change if that needs
+    /// addresses.
     #[inline(always)]
     fn form_near<L: Lanes, const N: usize>(
         &mut self,
@@ -211,7 +212,7 @@ impl Encoder {
         Some(form)
     }
 
-    /// Returns the address of a lane of the slot before, scaled to the width of slot `number`.
+    /// Returns the address of a lane of the previous slot, scaled to the width of slot `number`.
     #[inline(always)]
     fn before_lane(&mut self, number: usize, before: usize, lane: usize) -> u64 {
         let source = self.state.source(number, before);
@@ -232,7 +233,7 @@ impl Encoder {
     #[inline(always)]
     fn values_near<const N: usize>(&mut self, number: usize, near: Near<'_, N>) -> u8 {
         if self.avx2.is_some() {
-            // SAFETY: `Avx2` exists only if the processor has all five features of the function.
+            // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
             return unsafe { self.values_near_avx2(number, near.mask, near.base, near.offsets.0) };
         }
         self.values(number, &near.addresses()[..near.lanes()])
@@ -265,7 +266,7 @@ impl Encoder {
         self.values(number, &offsets.addresses(base, lanes)[..lanes])
     }
 
-    /// Encodes a group by its addresses: the slot's last group had other lanes or no offsets, or this one is linked to
+    /// Encodes a group by its addresses: the slot's last group had different lanes or no offsets, or this one is linked to
     /// another slot.
     #[inline(never)]
     fn form_apart<const N: usize>(
@@ -280,7 +281,7 @@ impl Encoder {
         let form = self.form_out_of_line(number, before, which, near.mask, addresses);
         let slot = &self.state.slots[number];
         let first_lane = near.mask.trailing_zeros() as usize;
-        // If other lanes set the shape, the base may be no active lane's address.
+        // If other lanes set the shape, the base may not be an active lane's address.
         let is_slots = !slot.is_run && slot.shape[first_lane] == 0;
         let last = &mut self.last[number];
         last.mask = if is_slots { near.mask } else { 0 };
@@ -296,7 +297,7 @@ impl Encoder {
         });
     }
 
-    /// Updates the shapes of both slots to their last groups.
+    /// Updates the shapes of both slots to match their last groups.
     #[inline(always)]
     pub(super) fn settle_both(&mut self, number: usize, before: usize) {
         if self.ahead != 0 {

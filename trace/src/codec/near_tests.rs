@@ -5,7 +5,7 @@ use super::*;
 use crate::{AccessGroup, SiteId, WARP_LANES};
 use proptest::prelude::*;
 
-/// Adds a group by its distances from one of its lanes if they fit; `how` chooses the method.
+/// Adds a group as distances from one of its lanes if they fit; `how` chooses the method.
 fn add(encoder: &mut Encoder, group: &AccessGroup, how: u8) {
     let addresses = group.active_addresses();
     let base = addresses[how as usize / 4 % addresses.len()];
@@ -29,7 +29,7 @@ fn add(encoder: &mut Encoder, group: &AccessGroup, how: u8) {
     }
 }
 
-/// Encodes groups given in different ways, with and without vectors.
+/// Checks the encoding of groups that are added in different ways, with and without vectors.
 fn check(groups: &[AccessGroup], hows: &[u8]) -> Result<(), TestCaseError> {
     let expected = round_trip(groups);
     for avx2 in [Encoder::new().avx2, None] {
@@ -118,13 +118,13 @@ fn steps() -> impl Strategy<Value = Vec<AccessGroup>> {
 
 proptest! {
     #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
+    #[cfg_attr(miri, ignore = "takes minutes under Miri; the others take the same paths")]
     fn offsets_are_encoded_like_addresses(
         steps in steps(), program in any_program(), hows in prop::collection::vec(any::<u8>(), 1..40),
     ) {
         check(&steps, &hows)?;
         check(&program, &hows)?;
-        // All of them short, or long if necessary.
+        // All offsets short, or long if necessary.
         check(&steps, &[2])?;
         check(&program, &[2])?;
     }

@@ -7,7 +7,8 @@ use super::vectors::Row;
 use super::vectors::of_all;
 use crate::WARP_LANES;
 
-/// Bound of offsets that are compared, so that neither their differences nor differences of those need more than 32 bits.
+/// Bound on offsets that are compared, so that neither their differences nor the differences between those need more than 32
+/// bits.
 const FARTHEST: u32 = 1 << 29;
 
 /// Representation of distance 0 in [`Vectors::spread`], which makes all distances positive.
@@ -69,7 +70,7 @@ pub(super) trait Lanes: Copy {
     /// Returns whether all are small enough to be compared.
     fn are_close(self) -> bool;
 
-    /// Returns whether each lane *l* has `first + stride * l`, which must be close.
+    /// Returns whether each lane *l* has `first + stride * l`. All must be close.
     fn is_run(self, first: i32, stride: i32) -> bool;
 
     /// Compares the first `lanes` with `old` plus `moved`. All must be close.
@@ -117,7 +118,7 @@ impl Lanes for Numbers {
     }
 }
 
-/// Eight lanes in each vector. Exists only if the processor has AVX2.
+/// Eight lanes per vector. Exists only if the processor has AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct Vectors([__m256i; 4]);
 
@@ -175,9 +176,9 @@ impl Vectors {
         Vectors(std::array::from_fn(|index| {
             let eight: &[[u8; N]; 8] = &offsets.as_chunks().0[index];
             match N {
-                // SAFETY: eight times two bytes are as long as the vector, and it need not be aligned.
+                // SAFETY: eight 2-byte numbers fill the vector, and they need not be aligned.
                 2 => _mm256_cvtepi16_epi32(unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }),
-                // SAFETY: eight times four bytes are as long as the vector, and it need not be aligned.
+                // SAFETY: eight 4-byte numbers fill the vector, and they need not be aligned.
                 4 => unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) },
                 _ => unreachable!("offsets of {N} bytes"),
             }
@@ -189,7 +190,7 @@ impl Vectors {
     fn load(numbers: &Numbers) -> Self {
         Vectors(std::array::from_fn(|index| {
             let eight: &[i32; 8] = &numbers.as_chunks().0[index];
-            // SAFETY: eight numbers are as long as the vector, and they need not be aligned.
+            // SAFETY: eight numbers fill the vector, and they need not be aligned.
             unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
         }))
     }
@@ -198,7 +199,7 @@ impl Vectors {
     #[target_feature(enable = "avx2")]
     fn store_avx2(self, to: &mut Numbers) {
         for (eight, vector) in to.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
-            // SAFETY: eight numbers are as long as the vector, and they need not be aligned.
+            // SAFETY: eight numbers fill the vector, and they need not be aligned.
             unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), vector) };
         }
     }
@@ -239,7 +240,7 @@ impl Vectors {
             _mm256_and_si256(far, _mm256_cmpgt_epi32(behind, numbers[index]))
         });
         let there = off.map(|off| _mm256_cmpeq_epi32(off, zero));
-        // Each half of the vector holds four bytes of each of the four.
+        // Each half of the vector holds four bytes from each of the four vectors.
         let there = _mm256_packs_epi16(
             _mm256_packs_epi32(there[0], there[1]),
             _mm256_packs_epi32(there[2], there[3]),
@@ -266,8 +267,8 @@ impl Vectors {
         }
     }
 
-    /// Converts a whole warp's close offsets from `base` to coordinates of `frame`; `None` if a lane is outside the
-    /// frame, or may be.
+    /// Converts a whole warp's close offsets from `base` to coordinates in `frame`; returns `None` if a lane is or may be
+    /// outside the frame.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn row(self, frame: Frame, base: u64) -> Option<Row> {

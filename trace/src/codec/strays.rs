@@ -7,11 +7,11 @@ use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
-/// Limit of the bits for each active lane; above it, another form may be shorter.
+/// Limit on the bits per active lane; above it, another form may be shorter.
 const MOST_BITS_A_LANE: u32 = 4;
-/// Bits of the head: whether the move is new, the number of strays, and their width.
+/// Bits in the head: whether the move is new, the number of strays, and their width.
 const HEAD_BITS: u32 = 1 + STRAYS_BITS + WIDTH_BITS;
-/// Limit of the width of a stray's deviation, in bits.
+/// Limit on the width of a stray's deviation, in bits.
 const MOST_WIDTH: u32 = 32;
 
 impl Encoder {

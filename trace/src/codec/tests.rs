@@ -1,4 +1,4 @@
-//! Round trips of the group codec.
+//! Round trips through the group codec.
 
 use super::*;
 use crate::{AccessGroup, SiteId, WARP_LANES};
@@ -37,7 +37,7 @@ pub(super) fn round_trip(groups: &[AccessGroup]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bytes that groups take after others.
+/// Returns the number of bytes that `next` takes after `groups`.
 fn bytes_behind(groups: &[AccessGroup], next: &[AccessGroup]) -> usize {
     round_trip(&[groups, next].concat()).len() - round_trip(groups).len()
 }
@@ -79,7 +79,10 @@ fn mix(x: u64) -> u64 {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
+#[cfg_attr(
+    miri,
+    ignore = "takes minutes under Miri; the others take the same paths"
+)]
 fn coalesced_loop_takes_constant_space() {
     let rounds = |count: u64| {
         let round = |i| {
@@ -99,7 +102,10 @@ fn coalesced_loop_takes_constant_space() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
+#[cfg_attr(
+    miri,
+    ignore = "takes minutes under Miri; the others take the same paths"
+)]
 fn next_warp_of_a_loop_is_predicted() {
     let warps = |count: u32| {
         let group = |(warp, step): (u32, u64)| {
@@ -115,7 +121,7 @@ fn next_warp_of_a_loop_is_predicted() {
         round_trip(&all.map(group).collect::<Vec<_>>()).len()
     };
     let each = (warps(808) - warps(8)) as f64 / 800.0;
-    assert!(each < 6.0, "{each} bytes a warp of 16 groups");
+    assert!(each < 6.0, "{each} bytes per warp of 16 groups");
 }
 
 #[test]
@@ -142,12 +148,12 @@ fn lanes_that_leave_a_loop_take_a_bit_each() {
         (0..count).map(step).collect::<Vec<_>>()
     };
     let all = loops(8);
-    // 32, 24, 20 and 6 bits of masks, and four tags.
+    // Masks with 32, 24, 20 and 6 bits, and four tags.
     assert!(bytes_behind(&all[..4], &all[4..]) <= 11 + 4);
 }
 
 #[test]
-fn lanes_in_different_iterations_take_bits_when_they_start() {
+fn lanes_in_different_iterations_take_few_bytes() {
     let step = |i: u64| {
         scattered(1, u32::MAX, |lane| {
             let rounds = 40 + lane;
@@ -156,7 +162,7 @@ fn lanes_in_different_iterations_take_bits_when_they_start() {
     };
     let groups: Vec<_> = (0..300).map(step).collect();
     let each = bytes_behind(&groups[..100], &groups[100..]) as f64 / 200.0;
-    assert!(each < 5.0, "{each} bytes a group");
+    assert!(each < 5.0, "{each} bytes per group");
 }
 
 #[test]
@@ -186,9 +192,9 @@ fn elements_with_the_same_index_are_linked() {
         ]
     };
     let groups: Vec<_> = (0..20).flat_map(round).collect();
-    // 28 indices of 20 bits for four groups.
+    // 28 indices with 20 bits each for four groups.
     let each = bytes_behind(&groups[..40], &groups[40..]) as f64 / 10.0;
-    assert!(each <= 28.0 * 20.0 / 8.0 + 4.0, "{each} bytes a round");
+    assert!(each <= 28.0 * 20.0 / 8.0 + 4.0, "{each} bytes per round");
 }
 
 #[test]
@@ -203,13 +209,16 @@ fn scattered_lanes_take_the_bits_of_their_range() {
         let each = bytes_behind(&groups[..100], &groups[100..]) as f64 / 100.0;
         assert!(
             (each - (4 * bits) as f64) < 1.5,
-            "{each} bytes for {bits} bits a lane"
+            "{each} bytes for {bits} bits per lane"
         );
     }
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
+#[cfg_attr(
+    miri,
+    ignore = "takes minutes under Miri; the others take the same paths"
+)]
 fn wrapping_multiples_take_few_bits() {
     let group = |i: u64| {
         let hash = |lane: u64| (i * 32 + lane).wrapping_mul(2_654_435_761) as u32 >> 8;
@@ -217,7 +226,7 @@ fn wrapping_multiples_take_few_bits() {
     };
     let groups: Vec<_> = (0..200).map(group).collect();
     let each = bytes_behind(&groups[..100], &groups[100..]) as f64 / 100.0;
-    assert!(each < 14.0, "{each} bytes a group");
+    assert!(each < 14.0, "{each} bytes per group");
 }
 
 #[test]
@@ -284,7 +293,7 @@ fn invalid_repetitions_are_refused() {
 }
 
 #[test]
-fn extremes() {
+fn extreme_values_round_trip() {
     round_trip(&[
         coalesced(u32::MAX, u32::MAX, u32::MAX, u64::MAX, u64::MAX),
         coalesced(0, 0, 0, 0, 1 << 63),
@@ -351,8 +360,8 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Returns the address of `lane` at site `number`, of one of six kinds, in an iteration. Not inlined into [`any_program`], whose
-/// loops would then take LLVM 22 more than ten minutes.
+/// Returns the address of `lane` at site `number`, of one of six kinds, in an iteration. Not inlined into [`any_program`],
+/// whose loops would then take LLVM 22 more than ten minutes to compile.
 #[inline(never)]
 fn address_of(
     (kind, bits, lg_width): (u64, u64, u32),
@@ -414,7 +423,7 @@ pub(super) fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
 
 proptest! {
     #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
+    #[cfg_attr(miri, ignore = "takes minutes under Miri; the others take the same paths")]
     fn any_groups_round_trip(
         groups in proptest::collection::vec(any_group(), 0..60),
         program in any_program(),

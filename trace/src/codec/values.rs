@@ -9,12 +9,12 @@ use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
-/// Bound of coordinates, so that sums with distances do not overflow.
+/// Bound on coordinates, so that adding distances to them does not overflow.
 const FAR_AWAY: u64 = 1 << 60;
-/// Limit of a frame's shift; larger units hardly save bits.
+/// Limit on a frame's shift; larger units save hardly any bits.
 const MOST_SHIFT: u32 = 12;
 
-/// Range of the addresses that a slot's frame was made for, and of those in it since.
+/// Range of the addresses that a slot's frame was made for, and of those encoded in it since.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     low: u64,
@@ -47,14 +47,14 @@ impl Range {
         let mut odd = addresses.iter().fold(0, |odd, &a| odd | (a - self.low));
         match old {
             Some(frame) => odd |= frame.base.wrapping_sub(self.low) | 1 << frame.shift,
-            // A single address tells nothing about the unit.
+            // A single address says nothing about the unit.
             None if odd == 0 => odd = u64::from(width_bytes),
             None => {}
         }
         let shift = odd.trailing_zeros().min(MOST_SHIFT);
         let span = (self.high - self.low) >> shift;
         let bits = bits::length(span);
-        // Centres the range in what the bits can represent.
+        // Centres the range within what the bits can represent.
         let below = ((bits::low_bits(bits) - span) / 2).min(self.low >> shift);
         Frame {
             base: self.low - (below << shift),
@@ -73,7 +73,7 @@ impl Encoder {
         };
         let near = frame.coordinate(slot.base);
         let row = match (self.avx2, addresses.try_into()) {
-            // SAFETY: `Avx2` proves the feature.
+            // SAFETY: `Avx2` proves that the processor has the feature.
             (Some(_), Ok(whole)) => unsafe { Row::whole(frame, whole) },
             _ => Row::new(frame, addresses),
         };
@@ -214,7 +214,7 @@ impl Encoder {
         FORM_VALUES
     }
 
-    /// Writes addresses of a whole warp, starting with `start`, that are near each other but not all in the frame;
+    /// Writes addresses of a whole warp, starting with `start`, that are near each other but not all in the frame; returns
     /// `None` if another form may be shorter.
     #[inline(always)]
     pub(super) fn near_each_other(

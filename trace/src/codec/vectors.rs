@@ -31,7 +31,7 @@ fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
     let width = _mm_cvtsi32_si128(width as i32);
     std::array::from_fn(|index| {
         let eight: &[u32; 8] = &numbers.as_chunks().0[index];
-        // SAFETY: eight numbers are as long as the vector, and it need not be aligned.
+        // SAFETY: eight numbers fill the vector, and they need not be aligned.
         let eight = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
         let first = _mm256_and_si256(eight, _mm256_set1_epi64x(0xffff_ffff));
         let second = _mm256_sll_epi64(_mm256_srli_epi64::<32>(eight), width);
@@ -46,7 +46,7 @@ pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     let mut pairs = [0; 16];
     let vectors = paired(numbers, width);
     for (four, vector) in pairs.as_chunks_mut::<4>().0.iter_mut().zip(vectors) {
-        // SAFETY: four numbers are as long as the vector, and they need not be aligned.
+        // SAFETY: four numbers fill the vector, and they need not be aligned.
         unsafe { _mm256_storeu_si256(four.as_mut_ptr().cast(), vector) };
     }
     pairs
@@ -70,7 +70,7 @@ pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
         let second = _mm256_unpackhi_epi64(low, high);
         let all = _mm256_or_si256(first, _mm256_sll_epi64(second, width));
         let all = _mm256_permute4x64_epi64::<0b11_01_10_00>(all);
-        // SAFETY: four numbers are as long as the vector, and they need not be aligned.
+        // SAFETY: four numbers fill the vector, and they need not be aligned.
         unsafe { _mm256_storeu_si256(four.as_mut_ptr().cast(), all) };
     }
     fours
@@ -82,14 +82,14 @@ pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
 pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
     let eight = |index: usize| {
         let eight: &[u32; 8] = &numbers.as_chunks().0[index];
-        // SAFETY: eight numbers are as long as the vector, and it need not be aligned.
+        // SAFETY: eight numbers fill the vector, and they need not be aligned.
         unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
     };
     let halves = [
         _mm256_packus_epi32(eight(0), eight(1)),
         _mm256_packus_epi32(eight(2), eight(3)),
     ];
-    // Each half of the vector holds four bytes of each of the four.
+    // Each half of the vector holds four bytes from each of the four vectors.
     let mixed = _mm256_packus_epi16(halves[0], halves[1]);
     let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     let bytes = _mm256_permutevar8x32_epi32(mixed, order);
@@ -162,14 +162,14 @@ impl Row {
         let mut any = _mm256_setzero_si256();
         let mut far = |index: usize| {
             let four: &[u64; 4] = &addresses.as_chunks().0[index];
-            // SAFETY: four numbers are as long as the vector, and it need not be aligned.
+            // SAFETY: four numbers fill the vector, and they need not be aligned.
             let four = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
             let far = _mm256_sub_epi64(four, base);
             any = _mm256_or_si256(any, far);
             _mm256_castsi256_ps(_mm256_srl_epi64(far, shift))
         };
         let all: [__m256i; 4] = std::array::from_fn(|index| {
-            // Takes the lower half of each 64 bits: lanes 0, 1, 4, 5, 2, 3, 6 and 7, then puts them in order.
+            // Takes the lower half of each 64-bit number: lanes 0, 1, 4, 5, 2, 3, 6 and 7, then puts them in order.
             let halves = _mm256_shuffle_ps::<0b10_00_10_00>(far(2 * index), far(2 * index + 1));
             _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
         });
@@ -227,7 +227,7 @@ pub(super) fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -
 fn numbers(vectors: [__m256i; 4]) -> [u32; WARP_LANES] {
     let mut numbers = [0u32; WARP_LANES];
     for (eight, vector) in numbers.as_chunks_mut::<8>().0.iter_mut().zip(vectors) {
-        // SAFETY: eight numbers are as long as the vector, and they need not be aligned.
+        // SAFETY: eight numbers fill the vector, and they need not be aligned.
         unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), vector) };
     }
     numbers

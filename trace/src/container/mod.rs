@@ -1,12 +1,12 @@
-//! Container format of all capture files: a file header, then chunks, each checksummed and written at once.
+//! Container format of all capture files: a file header, then chunks, each checksummed and written in one piece.
 //!
 //! ```text
 //! file:  header (32 bytes), chunk, chunk, …
 //! chunk: header (48 bytes), payload
 //! ```
 //!
-//! All numbers are little-endian. `docs/trace-format.md` describes every field. A file that was cut off is readable up
-//! to its last whole chunk; a changed byte is found by one of the two checksums of each chunk.
+//! All numbers are little-endian. `docs/trace-format.md` describes every field. A truncated file is readable up to its last
+//! whole chunk; a changed byte is detected by one of the two checksums in each chunk.
 
 mod reader;
 mod writer;
@@ -18,7 +18,7 @@ pub use writer::SealedChunk;
 /// First bytes of every capture file.
 pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
 
-/// Version of the format, in the header of every file of a capture; no other is read.
+/// Format version in the header of every capture file; no other version is read.
 pub const FORMAT_VERSION: u32 = 1;
 
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
@@ -29,9 +29,9 @@ const FLAG_ZSTD: u8 = 1;
 const FLAG_HEAD: u8 = 2;
 /// Size of that length.
 const HEAD_LENGTH_BYTES: usize = 4;
-/// Limit of a chunk's size; a chunk that claims more is damaged.
+/// Limit on a chunk's size; a chunk that claims more is damaged.
 pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;
-/// Limit of a chunk's accesses; a chunk that claims more is damaged.
+/// Limit on a chunk's accesses; a chunk that claims more is damaged.
 const MAX_CHUNK_ACCESSES: u64 = 1 << 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use zstd::bulk::Decompressor;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkInfo {
     pub kind: Kind,
-    /// Launch number of an accesses chunk.
+    /// Launch number, in a chunk of accesses.
     pub tag: u32,
-    /// Thread accesses of an accesses chunk.
+    /// Number of thread accesses, in a chunk of accesses.
     pub items: u64,
     /// Start of the chunk's header in the file.
     pub offset: u64,
@@ -47,16 +47,15 @@ pub(crate) struct ChunkReader {
 impl ChunkReader {
     /// Reads the headers of the file and of all its chunks.
     ///
-    /// # Errors
-    /// Fails if the file cannot be read, or is not a capture file of this version and `role`. Damage after the header
-    /// is noted in `problem`.
+    /// # Errors Fails if the file cannot be read, or is not a capture file of this version and `role`. Damage after the
+    /// header is recorded in `problem`.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
         let length = file.metadata().map_err(TraceError::unreadable(path))?.len();
         let damaged = |reason: String| TraceError::damaged(path, 0, reason);
         if length < FILE_HEADER_BYTES as u64 {
             return Err(damaged(format!(
-                "the file ends after {length} bytes, inside its header of {FILE_HEADER_BYTES}"
+                "the file ends after {length} bytes, inside its {FILE_HEADER_BYTES}-byte header"
             )));
         }
         let mut header = [0; FILE_HEADER_BYTES];
@@ -172,7 +171,7 @@ fn decompress(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()>
         rest.split_at_checked(u32::from_le_bytes(*length) as usize)?
     };
     let head_bytes = (chunk.raw_bytes as usize).checked_sub(tail.len())?;
-    // The frame must state the same length, so that no memory is allocated just because a damaged header claims it.
+    // The frame must state the same length, so that no memory is allocated just because a damaged header claims a length.
     let length = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
     if length != head_bytes as u64 {
         return None;

@@ -16,7 +16,7 @@ use zstd::bulk::Compressor;
 const COMPRESSION_LEVEL: i32 = 1;
 /// Shorter payloads are stored uncompressed.
 const COMPRESSION_WORTH_BYTES: usize = 128;
-/// Size of the sample of a tail. The tail is compressed only if the sample shrinks below `TAIL_WORTH_BYTES`.
+/// Size of the sample taken from a tail. The tail is compressed only if the sample shrinks below `TAIL_WORTH_BYTES`.
 const TAIL_SAMPLE_BYTES: usize = 8 << 10;
 const TAIL_WORTH_BYTES: usize = TAIL_SAMPLE_BYTES / 8 * 7;
 
@@ -27,7 +27,7 @@ pub struct SealedChunk {
 }
 
 impl SealedChunk {
-    /// Compresses `payload` if that helps, and fills in all but the chunk's index.
+    /// Compresses `payload` if that helps, and fills in everything but the chunk's index.
     pub(crate) fn new(kind: Kind, tag: u32, items: u64, payload: &[u8]) -> Self {
         Self::of_two(kind, tag, items, payload, &[])
     }
@@ -128,8 +128,8 @@ pub(crate) struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file is renamed last, so
-    /// that any file of that name is readable.
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file is renamed last, so that
+    /// any file with that name is readable.
     pub(crate) fn create(
         path: PathBuf,
         role: Role,
@@ -161,12 +161,12 @@ impl ChunkFile {
         Ok(this)
     }
 
-    /// Adds the end chunk to a file without a writer, unless it has one.
+    /// Adds the end chunk to a file that is no longer being written, unless it already has one.
     pub(crate) fn end_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
             let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
-            let reason = "its last chunk is incomplete, so it cannot be ended";
+            let reason = "its last chunk is incomplete, so the file cannot be ended";
             return Err(TraceError::damaged(&path, offset, reason));
         }
         if (reader.chunks.last()).is_some_and(|chunk| chunk.kind == Kind::END) {
@@ -222,7 +222,7 @@ impl ChunkFile {
         }
         self.file.write_all(bytes).map_err(|source| {
             self.stopped = true;
-            // Cut off the incomplete chunk. If that fails, too, readers ignore the chunk.
+            // Cuts off the incomplete chunk. If that also fails, readers ignore the chunk.
             let _ = self.file.set_len(self.length);
             let (path, kept_bytes) = (self.path.clone(), self.length);
             match source.kind() {

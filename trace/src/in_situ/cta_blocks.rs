@@ -1,4 +1,4 @@
-//! Blocks of CTAs with consecutive numbers, as endpoints of transfers in situ.
+//! Blocks of CTAs with consecutive numbers, as endpoints of in-situ transfers.
 
 use crate::SelectionError;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub struct CtaBlocks {
     log2: u32,
 }
 
-/// In situ, a grid can have 2^27 distinct CTAs.
+/// In situ, a grid can have at most 2^27 distinct CTAs.
 const MOST_LOG2: u32 = 26;
 
 impl CtaBlocks {
@@ -34,7 +34,7 @@ impl CtaBlocks {
         cta >> self.log2
     }
 
-    /// Returns the grid of a grid's blocks, which is one-dimensional.
+    /// Returns the grid of blocks for a grid of CTAs; it is one-dimensional unless each CTA is a block.
     pub fn grid(self, grid: [u32; 3]) -> [u32; 3] {
         let ctas: u64 = grid.map(u64::from).iter().product();
         match self.are_ctas() {
@@ -43,7 +43,7 @@ impl CtaBlocks {
         }
     }
 
-    /// Returns blocks of 64 times as many CTAs, up to the limit.
+    /// Returns blocks with 64 times as many CTAs, up to the limit.
     #[must_use]
     pub fn larger(self) -> Self {
         CtaBlocks {

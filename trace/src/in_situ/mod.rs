@@ -1,4 +1,4 @@
-//! Sums of a launch's accesses, added up while it ran, without a trace.
+//! Sums of a launch's accesses, aggregated while it ran, without a trace.
 
 pub(crate) mod cta_blocks;
 pub(crate) mod parts;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Tally {
     /// Accesses, counting each lane.
     pub threads: u64,
-    /// Bytes accessed, counting each access with its full width.
+    /// Bytes accessed, counting each access at its full width.
     pub bytes: u64,
     /// Access groups.
     pub warps: u64,
@@ -61,8 +61,8 @@ pub struct LoadedBytes {
     pub uninitialised: u64,
     pub unknown: u64,
     pub local: u64,
-    /// Bytes above, other than `local`, that the reading thread may have written itself in the launch, and that would
-    /// then be local.
+    /// Bytes counted above, other than in `local`, that the reading thread may have written itself in this launch, which
+    /// would make them local.
     pub perhaps_local: u64,
 }
 
@@ -94,7 +94,7 @@ pub struct LaunchSums {
     pub loaded: LoadedBytes,
     /// Bytes that more than one CTA wrote.
     pub several_writers_bytes: u64,
-    /// Bytes of those that at least one plain store wrote.
+    /// Of those, the bytes that at least one plain store wrote.
     pub racing_bytes: u64,
     /// Bytes loaded without atomics that another CTA had stored earlier in the launch: a lower bound of what CTAs may exchange,
     /// since another order of the CTAs may exchange more.
@@ -141,7 +141,7 @@ impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
     }
 }
 
-/// A part of what one CTA received from another; parts of the same pair add up. Launches are identified by
+/// A part of what one CTA received from another; parts for the same pair are summed. Launches are identified by
 /// [`crate::LaunchRecord::number`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Received {
@@ -155,15 +155,15 @@ pub struct Received {
     pub count: u64,
 }
 
-/// Bytes of an earlier launch's stores that a launch loads. Parts of the same pair add up.
+/// Bytes stored by an earlier launch that a launch loads. Parts for the same pair are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstRead {
     pub source_launch: u32,
     pub receiver_launch: u32,
-    /// Bytes of the source's stores that another entity reads for the first time.
+    /// Bytes stored by the source that another entity reads for the first time.
     pub stored_bytes: u64,
-    /// Bytes read whose last writer may be any of multiple CTAs of the source. Neither `stored_bytes` nor [`Received`]
-    /// counts them fully.
+    /// Bytes read whose last writer may be any of several CTAs in the source. Neither `stored_bytes` nor [`Received`] counts
+    /// them fully.
     pub several_bytes: u64,
     /// Bytes that their reader may have read before.
     pub perhaps_again_bytes: u64,

@@ -49,7 +49,7 @@ fn encode(parts: &mut Parts) -> Vec<u8> {
     out.0
 }
 
-/// Decodes parts; `None` if [`encode`] did not write them.
+/// Decodes parts; returns `None` if [`encode`] did not write them.
 pub(crate) fn decode(payload: &[u8]) -> Option<Parts> {
     let mut reader = Reader { payload, at: 0 };
     let mut received = reader.rows::<Received>(6)?;
@@ -89,7 +89,7 @@ impl Writer {
         rows.iter().for_each(|row| self.number(of(row)));
     }
 
-    /// Writes the difference of each number to its predecessor, which is 0 for the first.
+    /// Writes the difference between each number and its predecessor, which is 0 for the first.
     fn differences<T>(&mut self, rows: &[T], of: impl Fn(&T) -> u32) {
         let mut before = 0;
         self.numbers(rows, |row| {
@@ -109,7 +109,7 @@ impl Reader<'_> {
         get(self.payload, &mut self.at)
     }
 
-    /// Reads a row count; `None` if the payload is too short for it.
+    /// Reads a row count and returns that many default rows, or `None` if the payload is too short for them.
     fn rows<T: Clone + Default>(&mut self, columns: usize) -> Option<Vec<T>> {
         let rows = usize::try_from(self.number()?).ok()?;
         let room = (self.payload.len() - self.at) / columns;

@@ -13,12 +13,12 @@ use std::path::Path;
 
 /// Writes a capture into `folder` with the launches and accesses of `files`, one file per stream.
 ///
-/// The format has no threads, source lines or allocations. The capture therefore has a site for each kernel, operation and width,
-/// the smallest grid with the CTAs that occur, no allocations, and lanes without meaning: up to 32 consecutive records of the
-/// same CTA, SM, operation and width become an access group of warp 0.
+/// The format has no threads, source lines or allocations. The capture therefore has a site for each kernel, operation and
+/// width, the smallest grid that contains its CTAs, no allocations, and lanes that have no meaning: up to 32 consecutive
+/// records of the same CTA, SM, operation and width become an access group of warp 0.
 ///
-/// # Errors
-/// A file is damaged or has more than 65536 different sites, a grid has more than 2^32 CTAs, or the capture cannot be written.
+/// # Errors Fails if a file is damaged or has more than 65536 different sites, if a grid has more than 2^32 CTAs, or if the
+/// capture cannot be written.
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {
         opaque_assembly: 0,

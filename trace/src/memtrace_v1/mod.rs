@@ -38,7 +38,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Encodes the record; `None` if y or z of the CTA or the width are too large for the format. [`Op::AtomicOther`]
+    /// Encodes the record; returns `None` if the CTA's y or z or the width is too large for the format. [`Op::AtomicOther`]
     /// becomes a compare-and-swap (10), the instruction that such operations are built from.
     pub fn to_bytes(&self) -> Option<[u8; RECORD_BYTES]> {
         let [x, y, z] = self.cta;
@@ -62,7 +62,7 @@ impl Record {
         Some(bytes)
     }
 
-    /// Decodes a record; `None` if its type is unknown.
+    /// Decodes a record; returns `None` if its type is unknown.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |index: usize| u64::from_le_bytes(words[index]);

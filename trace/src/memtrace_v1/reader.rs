@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Limit of a kernel's name; longer ones count as damage.
+/// Limit on the length of a kernel's name; longer ones count as damage.
 const MAX_NAME_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Reader<BufReader<File>> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`, which errors call `path`.
+    /// Reads from `input`, which error messages call `path`.
     pub fn new(input: R, path: impl Into<PathBuf>) -> Result<Self> {
         let mut reader = Reader {
             input,
@@ -45,7 +45,7 @@ impl<R: BufRead> Reader<R> {
         };
         let mut size = [0];
         if reader.fill(&mut size)? == 0 {
-            let reason = "the file is empty; expected the size of a record, one byte of 24";
+            let reason = "the file is empty; expected the record size, a byte with the value 24";
             return Err(reader.damaged(reason));
         }
         if usize::from(size[0]) != RECORD_BYTES {

@@ -1,9 +1,10 @@
 //! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (one line per launch) and `values.bin`
 //! (little-endian 64-bit words, to which each launch's line points).
 //!
-//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with one unit;
-//! for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw fields of every
-//! thread, by slot, field and thread, of all or some slots) and `tables`. Values are as the handler saw them, not complemented.
+//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with one
+//! unit; for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw fields
+//! of every thread, by slot, field and thread, for all or some slots) and `tables`. Values are as the handler saw them, not
+//! complemented.
 
 use super::{DefinedProbe, Per};
 use crate::{ModuleTable, TraceError};
@@ -46,13 +47,13 @@ pub struct LaunchResult {
     pub module: u32,
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a CTA in x, y and z.
+    /// Threads per CTA in x, y and z.
     pub block: [u32; 3],
     pub first_slot: u32,
     pub slots: u32,
-    /// Units: threads, CTAs, or 1.
+    /// Number of units: threads, CTAs, or 1.
     pub units: u64,
-    /// Time of the launch with the probe; 0 when unknown.
+    /// Duration of the launch with the probe; 0 if unknown.
     pub elapsed_ns: u64,
     pub fields: Part,
     pub threads: Option<Part>,
@@ -89,7 +90,7 @@ pub struct ProbeWriter {
 }
 
 impl ProbeWriter {
-    /// Creates the folder, and replaces files of an earlier run.
+    /// Creates the folder, and replaces files from an earlier run.
     pub fn create(folder: &Path) -> Result<Self, TraceError> {
         std::fs::create_dir_all(folder).map_err(TraceError::io("create", folder))?;
         let file = |name: &str| {
@@ -106,7 +107,7 @@ impl ProbeWriter {
         })
     }
 
-    /// Writes all modules that are loaded so far.
+    /// Writes all modules loaded so far.
     pub fn modules(&mut self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         if self.modules == Some(modules.len()) {
             return Ok(());
@@ -150,12 +151,12 @@ impl ProbeWriter {
     }
 }
 
-/// Finds numbers of a launch that contradict its probe; `there` is the number of words in the values' file.
+/// Describes how a launch's numbers contradict its probe, if they do; `there` is the number of words in the values file.
 fn problem(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Option<String> {
     let (first, slots, places) = (launch.first_slot, launch.slots, probe.sites.len());
     if u64::from(first) + u64::from(slots) > places as u64 {
         return Some(format!(
-            "{slots} slots starting at {first}, of {places} in all"
+            "{slots} slots starting at {first}, but the probe has only {places}"
         ));
     }
     let kept = launch.thread_slots.as_deref();
@@ -226,7 +227,8 @@ impl ProbeResults {
             serde_json::from_slice(&text).map_err(|error| malformed(&path, 0, error))?;
         let version = file.schema_version;
         if version != SCHEMA_VERSION {
-            let reason = format!("schema_version is {version}, this tool reads {SCHEMA_VERSION}");
+            let reason =
+                format!("schema_version is {version}, but this tool reads {SCHEMA_VERSION}");
             return Err(TraceError::damaged(&path, 0, reason));
         }
         let path = folder.join(LAUNCHES);

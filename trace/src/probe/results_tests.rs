@@ -1,4 +1,4 @@
-//! Tests of reading the results of probes.
+//! Tests of reading probe results.
 
 use super::*;
 use crate::probe::{At, Combine, Field, FieldsIn, PointSite, ProbeSpec, Word};
@@ -102,7 +102,7 @@ fn parts_are_read_back_and_a_foreign_folder_is_refused() {
     assert!(read.words(Part { first, words }).is_err());
 }
 
-/// Found by fuzzing: inconsistent numbers of a launch, which readers used unchecked.
+/// Found by fuzzing: inconsistent numbers in a launch, which readers used unchecked.
 #[test]
 fn inconsistent_launch_is_refused() {
     type Change = fn(&mut LaunchResult);
@@ -110,7 +110,7 @@ fn inconsistent_launch_is_refused() {
         (|launch| launch.module = 1, "module 1 has no probe"),
         (
             |launch| launch.slots = 2,
-            "2 slots starting at 1, of 2 in all",
+            "2 slots starting at 1, but the probe has only 2",
         ),
         (
             |launch| launch.first_slot = u32::MAX,

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinedProbe {
     pub spec: ProbeSpec,
-    /// Every site, by its slot.
+    /// Every site, by slot.
     pub sites: Vec<PointSite>,
     /// The slots that each kernel can reach, by mangled name.
     pub kernels: BTreeMap<String, KernelSlots>,
 }
 
-/// Suffix of the name of a kernel's copy without the probe.
+/// Suffix for the name of a kernel's copy without the probe.
 pub const NATIVE_SUFFIX: &str = "__superstep_native";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

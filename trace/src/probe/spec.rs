@@ -39,7 +39,7 @@ pub enum FieldsIn {
     /// In registers (or on the stack) until the function with the site returns.
     #[default]
     Registers,
-    /// In memory: each call of a handler starts with fresh fields, which are then combined into memory.
+    /// In memory: each handler call starts with fresh fields, which are then combined into memory.
     Memory,
 }
 
@@ -143,25 +143,25 @@ pub enum At {
     /// Each return of a kernel.
     KernelExit,
     Block,
-    /// Each branch with a condition.
+    /// Each conditional branch.
     Branch,
     Load,
     Store,
     Atomic,
-    /// Each instruction other than phis whose result is an integer, a pointer or a floating-point number of 2 to 64 bits.
+    /// Each instruction other than a phi whose result is an integer, a pointer or a floating-point number with 2 to 64 bits.
     Value,
-    /// Each instruction with a result of one bit, mainly comparisons.
+    /// Each instruction with a one-bit result, mainly comparisons.
     Predicate,
     Barrier,
     Call,
-    /// Arithmetic, logic and comparisons of integers, and address calculations. This and all following points are classes.
+    /// Integer arithmetic, logic and comparisons, and address calculations. This and all following points are classes.
     Integer,
-    /// Arithmetic and comparisons of floating-point numbers.
+    /// Floating-point arithmetic and comparisons.
     Float,
     Special,
     Conversion,
     Shared,
-    /// Accesses to local memory: variables of a thread that have addresses.
+    /// Accesses to local memory: a thread's variables that have addresses.
     Local,
     /// Loads of constants and of a kernel's parameters.
     Constant,
@@ -236,7 +236,7 @@ pub enum Pass {
     OrBits,
     /// `const unsigned long long *`: the parameters, in order.
     Parameters,
-    /// `unsigned long long *`: the table of that name.
+    /// `unsigned long long *`: the table with that name.
     Table(String),
 }
 
@@ -257,7 +257,7 @@ impl Pass {
         known.map_or_else(String::new, |(word, _)| (*word).to_owned())
     }
 
-    /// Every argument except tables, by its word.
+    /// Every argument except tables, with its word.
     pub const WORDS: [(&'static str, Pass); 15] = [
         ("fields", Pass::Fields),
         ("site", Pass::Site),

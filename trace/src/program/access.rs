@@ -1,4 +1,4 @@
-//! Accesses of one warp at one site at one time.
+//! The accesses of one warp at one site at one time.
 
 use crate::SiteId;
 

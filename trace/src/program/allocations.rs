@@ -2,7 +2,7 @@
 
 use crate::{AllocationId, AllocationKind, SourcePlace};
 
-/// Symbol of the heap of device-side `malloc`. Offsets in it differ between runs, so digests ignore them.
+/// Symbol for the device-side `malloc` heap. Offsets in it differ between runs, so digests ignore them.
 pub const DEVICE_HEAP: &str = "device malloc heap";
 
 /// Size of the pages in which a GPU maps device memory: past an allocation, memory is mapped up to the end of its last page.
@@ -11,9 +11,9 @@ pub const DEVICE_PAGE_BYTES: u64 = 2 << 20;
 /// Identity of an allocation that is the same in every run and on every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AllocationKey {
-    /// Ordinal among the allocations of the program that are not symbols, from 0.
+    /// Ordinal among the program's allocations that are not symbols, counted from 0.
     Heap(u32),
-    /// A `__device__` or `__constant__` variable by its name.
+    /// A `__device__` or `__constant__` variable, by name.
     Symbol(String),
 }
 
@@ -34,7 +34,7 @@ pub struct Allocation {
     pub address: u64,
     pub bytes: u64,
     pub kind: AllocationKind,
-    /// The host's call that allocated it, if known.
+    /// The host call that allocated it, if known.
     pub place: Option<SourcePlace>,
     /// Number of the device that was current.
     pub device: u32,
@@ -64,7 +64,7 @@ impl Allocation {
     }
 }
 
-/// The live allocations at one point of the program, by address.
+/// The live allocations at one point in the program, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationMap<'a> {
     /// Ascending by address, disjoint.

@@ -1,4 +1,4 @@
-//! Events of the host side of a traced program.
+//! Events on the host side of a traced program.
 
 use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ pub struct Launch {
     /// Position among the program's numbered events (launches, allocations, frees, copies, memsets).
     pub sequence: u64,
     pub stream: StreamId,
-    /// Superstep: number within the stream, from 0.
+    /// The superstep: the launch's number within its stream, from 0.
     pub launch: LaunchId,
     pub kernel: String,
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a CTA in x, y and z.
+    /// Threads per CTA in x, y and z.
     pub block: [u32; 3],
-    /// Shared memory of a CTA that the launch requests.
+    /// Shared memory per CTA that the launch requests.
     pub dynamic_shared_bytes: u64,
-    /// Shared memory of a CTA that the kernel declares.
+    /// Shared memory per CTA that the kernel declares.
     pub static_shared_bytes: u64,
     /// `sequence` of the launch whose kernel made this one; `None` if the host did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,10 +54,10 @@ pub enum LaunchOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllocationKind {
-    /// `cudaMalloc` and its relatives.
+    /// `cudaMalloc` and related functions.
     Device,
     Managed,
-    /// Page-locked host memory that the device can reach.
+    /// Page-locked host memory that the device can access.
     Pinned,
     /// `cudaMallocArray` and `cudaMalloc3DArray`.
     Array,
@@ -143,16 +143,16 @@ pub struct OpaqueLaunch {
     pub call: Option<KnownCall>,
 }
 
-/// A call of a proprietary library's function.
+/// A call to a function in a proprietary library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownCall {
     pub function: String,
     pub reads: Vec<Block>,
-    /// Memory that the call may write; it writes no other.
+    /// Memory that the call may write; it writes nothing else.
     pub writes: Vec<Block>,
 }
 
-/// `planes` times `rows` of `bytes` each.
+/// `planes` planes of `rows` rows of `bytes` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub address: u64,
@@ -184,7 +184,7 @@ impl Block {
 }
 
 impl OpaqueLaunch {
-    /// Name of launches without a kernel's name.
+    /// Name for launches without a kernel name.
     pub const UNNAMED: &str = "unnamed GPU code";
 
     pub fn name(&self) -> &str {
@@ -196,7 +196,7 @@ impl OpaqueLaunch {
 pub struct OpaqueGeometry {
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a CTA in x, y and z.
+    /// Threads per CTA in x, y and z.
     pub block: [u32; 3],
 }
 
@@ -207,7 +207,7 @@ pub struct OpaqueEnd {
     pub elapsed_ns: u64,
 }
 
-/// A memory operation of the program that the capture lacks.
+/// A memory operation of the program that is missing from the capture.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gap {
@@ -235,7 +235,7 @@ impl std::fmt::Display for Gap {
                 "a memory node in a CUDA graph; its bytes are not among the copies",
             ),
             Gap::SharedMemory => f.write_str(
-                "memory is shared with another process; what that reads and writes there is not matched",
+                "memory is shared with another process; its reads and writes there are not matched",
             ),
             Gap::UntracedKernel { kernel: Some(name) } => write!(
                 f,
@@ -272,7 +272,7 @@ impl std::fmt::Display for Transport {
     }
 }
 
-/// A stored event of the host side. [`crate::Capture::replay`] returns events in host order.
+/// A stored host-side event. [`crate::Capture::replay`] returns events in host order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -291,10 +291,10 @@ pub enum Event {
         address: u64,
         bytes: u64,
         kind: AllocationKind,
-        /// The host's call that allocated it, if known.
+        /// The host call that allocated it, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<SourcePlace>,
-        /// Number of the device that was current; memory of the kind `Managed` may be elsewhere.
+        /// Number of the device that was current; `Managed` memory may be elsewhere.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         device: u32,
     },
@@ -308,9 +308,9 @@ pub enum Event {
     OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
-    /// Sums of a launch, added up while it ran; its accesses are not recorded.
+    /// Sums of a launch, aggregated while it ran; its accesses are not recorded.
     Sums(LaunchSums),
-    /// A message for people; no program depends on its text.
+    /// A message for human readers; no program depends on its text.
     Note(String),
 }
 

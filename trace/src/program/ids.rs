@@ -18,7 +18,7 @@ macro_rules! id {
 }
 
 id! {
-    /// Superstep: number of a launch of any kernel within its stream, from 0.
+    /// The superstep: the number of a launch within its stream, from 0, counting all kernels.
     LaunchId
 }
 id! {

@@ -1,11 +1,11 @@
-//! Matrix operations of a warp (tensor cores), which the instrumenter finds and the CPU runtime executes.
+//! Warp-level matrix operations (tensor cores), which the instrumenter finds and the CPU runtime executes.
 
 use crate::named::named;
 use crate::program::access::WARP_LANES;
 
 named! {
     /// Element type of a matrix.
-    pub enum Element("type of a matrix") {
+    pub enum Element("matrix element type") {
         F16 => "f16",
         Bf16 => "bf16",
         Tf32 => "tf32",
@@ -33,10 +33,11 @@ impl Element {
     }
 }
 
-/// Number of 32-bit registers in which a lane passes its part of matrices to the CPU runtime. The result is in the first ones.
+/// Number of 32-bit registers in which a lane passes its part of the matrices to the CPU runtime. The result is in the first
+/// of them.
 pub const REGISTERS: usize = 48;
 
-/// Operand of D = A · B + C; C also stands for D.
+/// Operand of D = A · B + C; C also represents D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     A,
@@ -50,7 +51,7 @@ impl Part {
     }
 }
 
-/// Size of an operation: A has m rows and k columns, B k and n, C m and n. All are powers of two.
+/// Size of an operation: A is m × k, B is k × n, and C is m × n. All are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub m: u32,
@@ -79,14 +80,14 @@ impl Shape {
         }
     }
 
-    /// Returns the number of 32-bit registers of each lane for a part.
+    /// Returns the number of 32-bit registers that each lane needs for a part.
     pub fn registers(self, part: Part, element: Element) -> u32 {
         let (rows, columns) = self.extent(part);
         rows * columns * element.bits() / (32 * WARP_LANES as u32)
     }
 }
 
-/// A matrix in memory, stored by lines (rows or columns) with a stride. All lanes of the warp pass the same address.
+/// A matrix in memory, stored in lines (rows or columns) with a stride. All lanes of the warp pass the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub shape: Shape,
@@ -107,7 +108,7 @@ impl Tile {
         self.line() * self.element.bits() / 8
     }
 
-    /// Returns the bytes that are attributed to each lane: consecutive pieces of the lines.
+    /// Returns the number of bytes that are attributed to each lane: consecutive pieces of the lines.
     pub fn piece_bytes(self) -> u32 {
         4 * self.shape.registers(self.part, self.element)
     }
@@ -120,13 +121,13 @@ pub struct Product {
     pub b: Element,
     pub c: Element,
     pub d: Element,
-    /// For single bits: exclusive or instead of and.
+    /// For single bits: whether they are combined with XOR instead of AND.
     pub is_xor: bool,
     /// Whether sums are saturated.
     pub saturates: bool,
 }
 
-/// Matrices of 8 rows of 16 bytes in shared memory. The lanes pass the addresses of the rows.
+/// Matrices in shared memory, each with 8 rows of 16 bytes. The lanes pass the addresses of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// 1, 2 or 4.

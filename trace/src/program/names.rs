@@ -1,9 +1,9 @@
 //! Readable names of functions and variables.
 
-/// Returns the name of a function or variable as in the source, without parameters.
+/// Returns the name of a function or variable as written in the source, without parameters.
 pub fn display_name(mangled: &str) -> String {
     let (name, copy) = without_suffixes(mangled);
-    // Plain C names are not mangled, though some (`f`, `s`) look like codes of types.
+    // Plain C names are not mangled, though some (`f`, `s`) look like type codes.
     let demangled = name.starts_with("_Z").then(|| {
         let options = cpp_demangle::DemangleOptions::new()
             .no_params()
@@ -18,8 +18,8 @@ pub fn display_name(mangled: &str) -> String {
     written + copy
 }
 
-/// Removes the suffixes with which compiler and linker distinguish static names of different units, and splits off the
-/// suffix of a copy (`.copy_1`).
+/// Removes the suffixes with which the compiler and the linker distinguish static names from different units, and splits off
+/// the suffix of a copy (`.copy_1`).
 fn without_suffixes(mangled: &str) -> (&str, &str) {
     let (name, copy) = match mangled.rfind(".copy_") {
         Some(at) => mangled.split_at(at),

@@ -1,4 +1,4 @@
-//! One of the processes of a program, and the folder of all their captures.
+//! A process of a program, and the folder with the captures of all its processes.
 
 use crate::capture::writer::EVENTS_FILE;
 use crate::error::{Result, TraceError};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A process of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
-    /// Rank from a launcher like mpirun; `None` without a launcher.
+    /// Rank from a launcher such as mpirun; `None` without a launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     pub pid: u32,
@@ -36,7 +36,7 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// Returns the captures in `path`: itself, or the folders of multiple processes, ordered by rank.
+/// Returns the captures in `path`: `path` itself, or the folders of multiple processes, ordered by rank.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);

@@ -34,7 +34,7 @@ named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// The analysis of address spaces proved it.
+    /// The address space analysis proved it.
     Proven,
     /// The program tests each address while it runs.
     Tested,
@@ -57,13 +57,13 @@ pub struct Site {
     pub width_bytes: u32,
     /// Evidence that it accesses global memory.
     pub proof: Proof,
-    /// Whether its number of executions depends on how long threads wait for each other, and so differs between runs.
+    /// Whether its number of executions depends on how long threads wait for each other, and so may differ between runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
 
 impl Site {
-    /// Returns whether it executes equally often in each run.
+    /// Returns whether it executes the same number of times in each run.
     pub fn is_steady(&self) -> bool {
         !self.waits
     }
@@ -74,7 +74,7 @@ pub struct KernelInfo {
     pub name: String,
     /// Demangled name without parameters.
     pub display_name: String,
-    /// Number of the kernel's parameters, without those that the instrumentation appends.
+    /// Number of kernel parameters, not counting those that the instrumentation appends.
     pub parameters: u32,
 }
 
@@ -91,7 +91,7 @@ pub struct ModuleTable {
     /// Memory instructions, by ascending id.
     pub sites: Vec<Site>,
     pub kernels: Vec<KernelInfo>,
-    /// Number of accepted pieces of inline PTX whose accesses are unknown, and so not traced.
+    /// Number of accepted pieces of inline PTX whose accesses are unknown and therefore not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
     /// Whether its kernels can launch kernels, which the GPU runtime must do for them.
@@ -117,7 +117,7 @@ impl ModuleTable {
         let (version, module) = (table.schema_version, table.module);
         if version != TABLE_SCHEMA_VERSION {
             return refused(format!(
-                "schema_version is {version}, this tool reads {TABLE_SCHEMA_VERSION}"
+                "schema_version is {version}, but this tool reads {TABLE_SCHEMA_VERSION}"
             ));
         }
         match table.sites.iter().find(|site| site.id.module() != module) {

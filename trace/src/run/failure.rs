@@ -1,4 +1,4 @@
-//! Failures of one program. The kind decides the exit code and is stored in `run.json`.
+//! Failures of one program. The kind determines the exit code and is stored in `run.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,13 @@ pub enum FailureKind {
     Fetch,
     /// A tool or a runtime library is missing.
     Tool,
-    /// A stage of the compilation failed.
+    /// A compilation stage failed.
     Build,
-    /// The program crashed or failed by itself.
+    /// The program crashed or failed on its own.
     Run,
     /// The program exceeded its memory limit.
     Memory,
-    /// The program did not end in time.
+    /// The program did not finish in time.
     Timeout,
     /// The program ran, but its output or its trace is wrong.
     Verification,
@@ -29,7 +29,7 @@ pub enum FailureKind {
     Interrupted,
     /// The command line is wrong.
     Usage,
-    /// Superstep is at fault, or the machine (disk full, no permission).
+    /// Superstep or the machine is at fault (disk full, no permission).
     Internal,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Display for FailureKind {
 #[error("{message}")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The whole message; may have multiple lines (a compiler's output).
+    /// The whole message; may have multiple lines (such as a compiler's output).
     pub message: String,
 }
 
@@ -61,7 +61,7 @@ impl Failure {
         Self::new(FailureKind::Internal, format!("failed to {what}: {why}"))
     }
 
-    /// Returns a conversion from an I/O error of `action` on `path`.
+    /// Returns a conversion from an I/O error during `action` on `path`.
     pub fn io<E: std::fmt::Display>(
         action: &str,
         path: &impl AsRef<std::path::Path>,

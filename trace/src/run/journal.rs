@@ -21,7 +21,7 @@ enum Note {
     Device(DeviceInfo),
     /// The mangled name of the next kernel; other notes refer to it by its number, from 0.
     Kernel(String),
-    /// A thread of the host launches a kernel for the first time.
+    /// A host thread launches a kernel for the first time.
     HostThread,
     Launch {
         kernel: usize,
@@ -43,7 +43,7 @@ enum Note {
     BadAddresses(u64),
     Fault(String),
     Warning(String),
-    /// The exit handlers ran. `counted`: the program had the counting probe.
+    /// The exit handlers ran. `counted` is set if the program had the counting probe.
     End {
         counted: bool,
     },
@@ -60,7 +60,7 @@ pub struct Journal {
 impl Journal {
     /// Creates a journal in the file `path`.
     ///
-    /// # Errors Fails if the file cannot be written, as do all other methods.
+    /// Fails if the file cannot be written, as do all other methods.
     pub fn create(path: PathBuf, begin: Summary) -> Result<Self> {
         let file = File::create(&path).map_err(TraceError::io("create", &path))?;
         let mut journal = Journal {
@@ -126,7 +126,7 @@ impl Journal {
         self.add(&Note::Warning(text.to_owned()))
     }
 
-    /// Notes that the program's exit handlers ran. More notes may follow.
+    /// Records that the program's exit handlers ran. More notes may follow.
     pub fn end(&mut self, counted: bool) -> Result<()> {
         self.add(&Note::End { counted })
     }
@@ -157,7 +157,7 @@ impl Journal {
 impl Summary {
     /// Reads the journal in the file `path`.
     ///
-    /// # Errors The file is missing (the program never started its runtime) or is not a journal.
+    /// Fails if the file is missing (the program never started its runtime) or is not a journal.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |reason| TraceError::Journal {
             path: path.to_owned(),

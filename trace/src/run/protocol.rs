@@ -3,7 +3,7 @@
 use crate::named::named;
 
 named! {
-    /// The protocol of a traced program; `docs/capture/protocol.md` describes those of the CUDA backend that record.
+    /// The protocol of a traced program; `docs/capture/protocol.md` describes the CUDA backend's recording protocols.
     #[derive(Default)]
     pub enum Protocol("protocol") {
         /// Compact records in rings on the device, carried to the host by the kernel's warps.
@@ -11,7 +11,7 @@ named! {
         Stream => "stream",
         /// The warp-scope producer-consumer protocol of Rieber 2017, section 5.3.
         Thesis => "thesis",
-        /// No records: accesses are added up while the kernel runs, on both backends.
+        /// No records: accesses are aggregated while the kernel runs, on both backends.
         InSitu => "in-situ",
     }
 }

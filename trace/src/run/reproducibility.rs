@@ -6,7 +6,7 @@ named! {
     /// Properties that all runs of a program share, from fewest to most; only these are compared.
     #[derive(Default)]
     pub enum Reproducibility("agreement") {
-        /// Counts of each launch of a kernel: CTAs, accesses and bytes. The number of launches may differ.
+        /// Counts for each launch of a kernel: CTAs, accesses and bytes. The number of launches may differ.
         CountsEachLaunch => "counts-each-launch",
         /// Launches and CTAs of each kernel.
         Launches => "launches",

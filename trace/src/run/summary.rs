@@ -6,15 +6,15 @@ use std::path::Path;
 
 pub const SUMMARY_SCHEMA_VERSION: u32 = 1;
 
-/// Resources of a multiprocessor that a kernel takes, as the CUDA runtime reports them.
+/// Multiprocessor resources that a kernel uses, as the CUDA runtime reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
     pub registers: u32,
-    /// Local memory of a thread: spilled registers and local arrays.
+    /// Local memory per thread: spilled registers and local arrays.
     pub local_bytes: u64,
-    /// Threads of a CTA, in its first launch.
+    /// Threads per CTA, in the kernel's first launch.
     pub cta_threads: u32,
-    /// Shared memory of a CTA, static and dynamic, in its first launch.
+    /// Shared memory per CTA, static and dynamic, in the kernel's first launch.
     pub shared_bytes: u64,
     /// CTAs that fit on a multiprocessor at once.
     pub sm_ctas: u32,
@@ -34,18 +34,18 @@ pub struct KernelTotals {
     pub name: String,
     pub launches: u64,
     pub ns: u64,
-    /// Resources of a multiprocessor; only known on a GPU.
+    /// Multiprocessor resources; known only on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<KernelResources>,
 }
 
-/// Counts of the counting probe in one launch.
+/// Counts from the counting probe in one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchCounts {
     pub stream: u32,
     pub launch: u32,
     pub kernel: String,
-    /// Site number and thread accesses at it; sites that were not reached are left out.
+    /// Site numbers with their thread accesses; sites that were not reached are left out.
     pub sites: Vec<(u32, u64)>,
 }
 
@@ -65,12 +65,12 @@ pub struct Summary {
     pub kernels: Vec<KernelTotals>,
     /// Records that did not reach the capture.
     pub records_lost: u64,
-    /// Errors; any of them makes the run void.
+    /// Errors; any of them invalidates the run.
     pub faults: Vec<String>,
     pub warnings: Vec<String>,
-    /// Counts of the counting probe; absent with another probe.
+    /// Counts from the counting probe; absent with another probe.
     pub counts: Option<Vec<LaunchCounts>>,
-    /// Accesses to addresses outside every allocation.
+    /// Accesses to addresses outside any allocation.
     pub bad_addresses: u64,
     /// Opaque launches by kernel, in order of first launch; `kernel_ns` does not include their time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

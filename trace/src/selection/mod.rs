@@ -1,9 +1,9 @@
-//! Selection of the launches and CTAs of a program that are recorded.
+//! Selection of a program's launches and CTAs that are recorded.
 //!
-//! A selection has two parts. The *scope* is what the user is interested in: kernels by name, some of their launches,
-//! ranges of CTAs. The *sample* is a random part of the scope, from which totals over the scope can be estimated with
-//! their error. It is drawn by a hash of a seed, equal on host and device, so runs are repeatable, and a reader of the
-//! capture can tell which CTAs were sampled.
+//! A selection has two parts. The *scope* is what the user is interested in: kernels by name, some of their launches, ranges
+//! of CTAs. The *sample* is a random part of the scope, from which totals over the scope can be estimated with their error.
+//! It is drawn with a hash of a seed, identically on host and device, so runs are repeatable, and a reader of the capture
+//! can tell which CTAs were sampled.
 
 pub(crate) mod pattern;
 
@@ -12,8 +12,8 @@ use crate::capture::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Minimum of the expected number of sampled CTAs of each grid, and number of the first launches of each kernel that
-/// are always sampled: fewer tell nothing about the error.
+/// Minimum expected number of sampled CTAs in each grid, and number of each kernel's first launches that are always sampled:
+/// fewer say nothing about the error.
 pub const SAMPLE_AT_LEAST: u64 = 8;
 
 const MILLION: u32 = 1_000_000;
@@ -23,7 +23,7 @@ const MILLION: u32 = 1_000_000;
 pub enum SampleUnit {
     /// Launches, with all of their CTAs.
     Launches,
-    /// CTAs: the same ones in each launch with an equal number of CTAs.
+    /// CTAs: the same ones in each launch with the same number of CTAs.
     Ctas,
 }
 
@@ -43,14 +43,14 @@ pub struct CtaRange {
     pub last: u32,
 }
 
-/// Selection of the accesses of a program that are recorded; by default all.
+/// Selection of a program's accesses that are recorded; by default all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {
     /// Kernels, by mangled name or readable name without parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Pattern>,
-    /// Number of these kernels' launches that are skipped, counted over the whole program in host order.
+    /// Number of these kernels' launches to skip, counted across the whole program in host order.
     pub launch_skip: u64,
     /// Number of launches to record after those.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ impl SelectionError {
 }
 
 impl Sample {
-    /// Parses the rate of a sample, a number between 0 and 1.
+    /// Parses a sampling rate, a number between 0 and 1.
     pub fn parse(unit: SampleUnit, rate: &str, seed: u64) -> Result<Self, SelectionError> {
         let millionths = rate
             .trim()
@@ -112,7 +112,7 @@ impl Sample {
             }),
             _ => Err(SelectionError::new(
                 rate,
-                "a share between 0.000001 and 1, 0.1 for a tenth",
+                "a share between 0.000001 and 1, such as 0.1",
             )),
         }
     }
@@ -121,12 +121,12 @@ impl Sample {
         f64::from(self.rate_per_million) / f64::from(MILLION)
     }
 
-    /// Returns the upper bound of the 32-bit hashes that are sampled.
+    /// Returns the exclusive upper bound on the 32-bit hashes that are sampled.
     pub fn threshold(&self) -> u64 {
         (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
     }
 
-    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Must agree with `selection.cuh` of the CUDA runtime.
+    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Must agree with `selection.cuh` in the CUDA runtime.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
         let least = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
         ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < least

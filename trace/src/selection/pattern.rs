@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Prefix of a regular expression.
 const REGEX: &str = "regex:";
 
-/// A pattern for names. A glob matches the whole name: `*` stands for any text, `?` for any one character. `regex:EXPR`
-/// is a regular expression that matches some part of the name. Matching takes time proportional to the name's length.
+/// A pattern for names. A glob matches the whole name: `*` matches any text, and `?` any one character. `regex:EXPR` is a
+/// regular expression that matches some part of the name. Matching takes time proportional to the name's length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
@@ -17,7 +17,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Parses a comma-separated list; a pattern that starts with `regex:` extends to the end.
+    /// Parses a comma-separated list; a pattern that starts with `regex:` extends to the end of the list.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
         let mut patterns = Vec::new();
         let mut rest = text.trim();
@@ -34,7 +34,7 @@ impl Pattern {
         Ok(patterns)
     }
 
-    /// Returns whether it matches names of groups, which start with `@`.
+    /// Returns whether it matches group names, which start with `@`.
     pub fn is_of_groups(&self) -> bool {
         self.text.starts_with('@')
     }
@@ -66,7 +66,7 @@ impl std::str::FromStr for Pattern {
         let regex = Regex::new(&expression).map_err(|why| {
             let why = why.to_string();
             let last = why.lines().last().unwrap_or_default();
-            let expected = format!("a glob, or regex: and a regular expression ({last})");
+            let expected = format!("a glob, or regex: followed by a regular expression ({last})");
             SelectionError::new(text, expected)
         })?;
         let text = text.to_owned();

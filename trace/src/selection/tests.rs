@@ -1,4 +1,4 @@
-//! Tests of names, ranges, and the statistics of the sample.
+//! Tests of names, ranges, and sampling statistics.
 
 use super::*;
 use proptest::prelude::*;
@@ -122,8 +122,8 @@ fn small_grids_and_first_launches_are_always_sampled() {
 }
 
 #[test]
-fn hash_is_that_of_the_device() {
-    // The CUDA runtime's device_code test, which compiles `selection.cuh`, has the same values.
+fn hash_matches_that_of_the_device() {
+    // The CUDA runtime's device_code test, which compiles `selection.cuh`, expects the same values.
     let sample = Sample::parse(SampleUnit::Ctas, "0.5", 42).unwrap();
     let taken: u32 = (0..32)
         .map(|cta| u32::from(sample.takes_cta(100, cta)) << cta)

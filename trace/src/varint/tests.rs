@@ -17,7 +17,7 @@ proptest! {
 }
 
 #[test]
-fn too_long_number_is_refused() {
+fn overlong_number_is_refused() {
     assert_eq!(get(&[0xff; 11], &mut 0), None);
     let mut most = [0xff; 10];
     most[9] = 1;

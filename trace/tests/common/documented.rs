@@ -1,4 +1,4 @@
-//! Reads the container by the description in `docs/trace-format.md` alone.
+//! Reads the container using only the description in `docs/trace-format.md`.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -8,7 +8,8 @@ use std::path::Path;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
-/// Returns the sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one of each operation and one of varying width.
+/// Returns the sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one for each operation and one with varying
+/// width.
 pub fn module() -> ModuleTable {
     let site = |(local, op)| Site {
         id: SiteId::new(1, local),
@@ -45,7 +46,7 @@ fn any_address(base: u64) -> impl Strategy<Value = u64> {
         .prop_map(move |(allocation, index)| base + (allocation << 20) + index * 16)
 }
 
-/// Generates groups in the grid of [`launch`], at the sites of [`module`], in the memory of [`write`].
+/// Generates groups in the grid of [`launch`], at the sites of [`module`], in the memory that [`write`] allocates.
 pub fn any_group(base: u64) -> impl Strategy<Value = AccessGroup> {
     let addresses = prop_oneof![
         proptest::array::uniform32(any_address(base)),
@@ -75,7 +76,7 @@ pub fn any_group(base: u64) -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Generates groups of a typical loop, whose lanes advance, leave it, and use the same index in multiple allocations.
+/// Generates groups from a typical loop, whose lanes advance, leave it, and use the same index in multiple allocations.
 pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
     let site = (0u64..4, 0u32..6);
     let sites = proptest::collection::vec(site, 1..5);
@@ -121,7 +122,7 @@ pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
     )
 }
 
-/// Writes a finished capture. Each entry of `launches` is a launch of stream 0, each of its entries a chunk.
+/// Writes a finished capture. Each entry in `launches` is a launch in stream 0, and each of its entries is a chunk.
 pub fn write(folder: &Path, base: u64, launches: &[Vec<Vec<AccessGroup>>]) -> Capture {
     let mut capture = CaptureBuilder::new(folder, &module());
     allocate(&mut capture, base);

@@ -1,9 +1,9 @@
-//! Reads the access groups of a chunk as the page describes.
+//! Reads the access groups in a chunk as the page describes.
 
 use super::common::documented::{Bytes, number};
 use superstep_trace::{AccessGroup, SiteId};
 
-/// The column of bits, lowest bit first.
+/// The bit column, lowest bit first.
 struct Bits<'a>(&'a [u8], usize);
 
 impl Bits<'_> {

@@ -10,9 +10,9 @@ use super::{GLIBC, VERSION, commit_time};
 use crate::context::Context;
 
 const COPYRIGHT: &str = "\
-Superstep may be used under the MIT licence or the Apache licence, version 2.0, at your choice:
+Superstep may be used under the MIT licence or the Apache licence, version 2.0, at your option:
 /usr/lib/superstep/LICENSE-MIT, /usr/lib/superstep/LICENSE-APACHE.
-The licences of the libraries in it are in /usr/lib/superstep/licenses.
+The licences of the bundled libraries are in /usr/lib/superstep/licenses.
 ";
 
 pub fn package(context: &Context, tree: &Path, place: &Path) -> Result<()> {
@@ -37,11 +37,11 @@ pub fn package(context: &Context, tree: &Path, place: &Path) -> Result<()> {
     )
     .env("SOURCE_DATE_EPOCH", commit_time(context)?)
     .run()
-    .context("failed to make the Debian package")?;
+    .context("failed to build the Debian package")?;
     Ok(shell.remove_path(&root)?)
 }
 
-/// The control file. `size` is in KiB.
+/// Returns the control file. `size` is in KiB.
 fn control(size: &str) -> String {
     format!(
         "Package: superstep\n\

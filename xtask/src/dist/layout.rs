@@ -37,7 +37,7 @@ pub fn stage(context: &Context, binaries: &Path, tree: &Path) -> Result<()> {
     for name in BINARIES {
         copy(shell, &binaries.join(name), &tree.join("bin").join(name))?;
     }
-    // Only committed files.
+    // Only committed files are copied.
     let files = cmd!(shell, "git ls-files --").args(SHIPPED).quiet();
     let files = files.read().context("failed to list the committed files")?;
     for name in files.lines() {

@@ -10,10 +10,10 @@ use xshell::{Shell, cmd};
 use super::layout::copy;
 use crate::context::Context;
 
-/// Prefixes of the names of licence files.
+/// Prefixes of licence file names.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
-/// Copies the licences of all libraries in the lists of `sboms`, and those of Rust's and Zig's own, into `folder`.
+/// Copies the licences of all libraries listed in `sboms`, and those of Rust's and Zig's own libraries, into `folder`.
 pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Result<()> {
     let shell = &context.shell;
     let text = cmd!(shell, "cargo metadata --format-version 1 --locked");
@@ -45,7 +45,7 @@ pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Re
     licences(shell, zig, &folder.join("zig"))
 }
 
-/// Returns name and version of every component in the lists of the folder.
+/// Returns the name and version of every component listed in the files in `sboms`.
 fn listed(shell: &Shell, sboms: &Path) -> Result<BTreeSet<String>> {
     let mut listed = BTreeSet::new();
     for file in shell.read_dir(sboms)? {

@@ -21,7 +21,7 @@ const REQUIREMENTS: &str = include_str!("../../dist-requirements.txt");
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The oldest glibc that releases support; Zig links only with its functions.
+/// The oldest glibc that releases support; Zig links only against its functions.
 const GLIBC: &str = "2.28";
 
 /// Builds everything into a separate folder, and prints the files with their checksums.
@@ -29,7 +29,7 @@ pub fn run(context: &Context) -> Result<()> {
     let toolchain = build::toolchain()?;
     let packages = PathBuf::from(python_packages(context, REQUIREMENTS)?);
     let place = context.target_dir()?.join("packages");
-    // Files of another version would be listed as well.
+    // Files from another version would be listed as well.
     context.shell.remove_path(&place)?;
     let name = format!("superstep-{VERSION}-x86_64-linux");
     let tree = place.join(&name);
@@ -77,7 +77,8 @@ fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<Path
     Ok(context.target_dir()?.join(TARGET).join("release"))
 }
 
-/// Makes `command`, which calls Cargo, use the Zig in the folder `zig`, and flags that keep this machine's folders out of messages.
+/// Makes `command`, which calls Cargo, use the Zig in the folder `zig` and flags that keep this machine's folders out of
+/// messages.
 fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));

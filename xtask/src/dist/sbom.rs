@@ -1,4 +1,4 @@
-//! Lists the libraries in each packed binary, with versions, hashes and licences, in CycloneDX's format.
+//! Lists the libraries in each packed binary, with versions, hashes and licences, in the CycloneDX format.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::commit_time;
 use crate::checks::TARGET;
 use crate::context::Context;
 
-/// Files that cargo-cyclonedx writes next to the manifests of packed members, and their names in the archive.
+/// Files that cargo-cyclonedx writes next to the manifests of packed workspace members, and their names in the archive.
 const PACKED: [(&str, &str); 5] = [
     ("harness/superstep_bin", "superstep"),
     (

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_dependency_against_the_layers_is_found() {
+fn a_dependency_that_violates_the_layers_is_found() {
     let mut metadata = Context::new().unwrap().metadata().unwrap();
     assert_eq!(layers(&metadata), [""; 0]);
     let packages = metadata["packages"].as_array_mut().unwrap();

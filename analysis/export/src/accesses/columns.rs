@@ -24,7 +24,7 @@ mod place {
     pub const ADDRESS: usize = 8;
 }
 
-/// Groups up to this size are written in fewer instructions.
+/// Number of lanes up to which a group is written in fewer instructions.
 const FEW_LANES: usize = 8;
 
 pub struct Pools {
@@ -47,9 +47,9 @@ impl Pools {
 pub struct Columns {
     rows: usize,
     op: Option<Column<i8>>,
-    /// 32-bit columns by place in the table, from [`place::SITE`] to [`place::WIDTH`].
+    /// 32-bit columns by position in the table, from [`place::SITE`] to [`place::WIDTH`].
     words: [Option<Column<u32>>; place::ADDRESS],
-    /// 64-bit columns by place in the table, minus [`place::ADDRESS`].
+    /// 64-bit columns by position in the table minus [`place::ADDRESS`].
     longs: [Option<Column<u64>>; 3],
     /// Rows whose address is in no allocation.
     holes: Vec<usize>,
@@ -153,7 +153,7 @@ impl Columns {
         put(offset, at, &offsets);
     }
 
-    /// Returns the arrays of the wanted columns.
+    /// Returns the arrays for the wanted columns.
     pub fn arrays(
         mut self,
         launch: &ArrayRef,
@@ -196,7 +196,7 @@ impl Columns {
     }
 }
 
-/// Returns the numbers of the active lanes, without gaps.
+/// Returns the numbers of the active lanes, packed at the front.
 #[inline]
 fn lanes_of(mask: u32) -> [u32; WARP_LANES] {
     let mut lanes = std::array::from_fn(|lane| lane as u32);

@@ -1,5 +1,5 @@
-//! Memory of columns, reused once their batch is dropped: getting new pages from the system takes longer than decoding
-//! into them.
+//! Memory for columns, reused once their batch is dropped: getting new pages from the system takes longer than decoding into
+//! them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -22,7 +22,7 @@ impl<T: ArrowNativeType> Pool<T> {
         Arc::new(Self { free })
     }
 
-    /// Returns a column with arbitrary content.
+    /// Returns a column with arbitrary contents.
     pub fn column(self: &Arc<Self>) -> Column<T> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let values = free.pop();

@@ -21,13 +21,13 @@ use crate::error::{ExportError, Result};
 use crate::tables::AccessRow;
 use columns::{Columns, Pools};
 
-/// Maximum number of rows of a batch: about 3 MB of memory.
+/// Maximum number of rows in a batch: about 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory for decoded batches that are not read yet. At least one batch per decoded chunk is allowed, even if that is more.
+/// Memory for decoded batches that are waiting to be read. Each decoded chunk may queue one batch even if that exceeds it.
 const QUEUED_BYTES: usize = 64 << 20;
 
-/// Number of chunks that each thread is ahead of the reader.
+/// Number of chunks that each thread may be ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 
 /// Size of a row with all columns.
@@ -40,13 +40,13 @@ const RESOLVERS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     pub launches: Option<BTreeSet<u32>>,
-    /// Pattern for the mangled or the readable name of kernels.
+    /// Pattern for the mangled or demangled kernel name.
     pub kernel: Option<Pattern>,
     /// CTAs by linear number; empty selects all.
     pub ctas: Vec<CtaRange>,
     /// Columns by name; `None` selects all. Their order is always that of the table.
     pub columns: Option<Vec<String>>,
-    /// Number of decoding threads; `None` uses one for each core.
+    /// Number of decoding threads; `None` uses one per core.
     pub threads: Option<NonZero<usize>>,
 }
 
@@ -82,7 +82,7 @@ struct Task {
     chunk: ChunkRef,
 }
 
-/// Iterator over the selected accesses, in the order of the launches and of the file.
+/// Iterator over the selected accesses, by launch and then in file order.
 pub struct AccessBatches {
     schema: SchemaRef,
     chunks: Receiver<Receiver<Message>>,
@@ -94,8 +94,8 @@ struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// Index of the next task, and the channel of chunks in the order of the tasks. Its capacity limits how many chunks threads
-    /// are ahead.
+    /// Index of the next task, and the channel of chunks in task order. Its capacity limits how many chunks the threads run
+    /// ahead.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,
@@ -105,7 +105,7 @@ struct Shared {
     pools: Pools,
 }
 
-/// Starts reading. Fails if the capture has no accesses, or no such launch, kernel or column.
+/// Starts reading. Fails if the capture has no accesses or lacks a chosen launch, kernel or column.
 pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     needs_accesses(&capture, "the table `accesses`")?;
     let (schema, columns) = chosen_columns(choice.columns.as_deref())?;
@@ -117,7 +117,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     let threads = threads.min(tasks.len());
     let chunks_ahead = CHUNKS_AHEAD * threads;
     let (sender, chunks) = sync_channel(chunks_ahead);
-    // The chunks ahead, the one that is read, and the one that waits for room.
+    // The chunks ahead, the one being read, and the one waiting for room.
     let queues = chunks_ahead + 2;
     let chunks_left = tasks.len();
     let names = Op::ALL.iter().map(|op| op.name());
@@ -145,7 +145,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     })
 }
 
-/// Checks a choice as [`read`] does.
+/// Checks a choice the way [`read`] does.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
     needs_accesses(capture, "the table `accesses`")?;
     chosen_columns(choice.columns.as_deref())?;
@@ -168,7 +168,7 @@ fn chosen_columns(names: Option<&[String]>) -> Result<(SchemaRef, Vec<usize>)> {
     let columns: Vec<usize> = (0..known.len())
         .filter(|&at| names.contains(known[at]))
         .collect();
-    let projected = all.project(&columns).expect("columns of the table");
+    let projected = all.project(&columns).expect("the columns exist");
     Ok((Arc::new(projected), columns))
 }
 
@@ -273,7 +273,7 @@ impl Shared {
         let mut launches = self.capture.launches();
         let mut record: Option<LaunchRecord> = None;
         while let Some((task, sender)) = self.task() {
-            // Tasks come in the order of the launches.
+            // Tasks come in launch order.
             while record.as_ref().is_none_or(|it| it.number < task.launch) {
                 match launches.next() {
                     Some(next) => record = Some(next),
@@ -334,7 +334,6 @@ impl Shared {
     fn batch(&self, columns: &mut Columns, launch: &ArrayRef) -> RecordBatch {
         let full = std::mem::replace(columns, Columns::new(&self.columns, &self.pools));
         let arrays = full.arrays(launch, &self.dictionary, &self.columns);
-        RecordBatch::try_new(self.schema.clone(), arrays)
-            .expect("the arrays are those of the schema")
+        RecordBatch::try_new(self.schema.clone(), arrays).expect("the arrays match the schema")
     }
 }

@@ -9,7 +9,7 @@ use super::{Accesses, Record, Step};
 pub struct Matched {
     pub volumes: Volumes,
     pub transfers: Transfers,
-    /// Addresses that communicate, ascending.
+    /// Communicating addresses, in ascending order.
     pub addresses: Vec<u64>,
 }
 
@@ -107,7 +107,7 @@ impl State {
         }
     }
 
-    /// Counts the stores of the CTAs in `read_from` as communicated, once `stores` can no longer be read.
+    /// Counts the stores by the CTAs in `read_from` as communicated, once `stores` can no longer be read.
     fn stored(&mut self, stores: &[Record], read_from: &mut FxHashSet<u32>) {
         let read = stores.iter().filter(|store| read_from.contains(&store.cta));
         for store in read.filter(|store| store.op.writes()) {

@@ -1,11 +1,11 @@
-//! The three structures of appendix B in Rieber 2017, by its own rules: the unit is the address of an access.
+//! The three structures from appendix B of Rieber 2017, by its rules: the unit is the address of an access.
 //!
 //! A load communicates when its address was last stored to in an earlier launch by another entity (kernel and CTA
 //! number); every entity that stored to it in that launch is a source. An atomic is a load and a store. As in the thesis's
 //! scripts, accesses that overlap but have different addresses are unrelated;
 //! [`superstep_analysis::communication`] matches bytes instead.
 //!
-//! Memory: 24 bytes for each thread access of the capture.
+//! Memory use: 24 bytes per thread access in the capture.
 
 mod matching;
 mod operations;
@@ -28,7 +28,7 @@ pub use structures::{LoadStore, SizeCount, Transfers, Volumes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestedFormat {
-    /// JSON; numbers that are keys are written as text, as JSON requires.
+    /// JSON; numeric keys are written as strings, as JSON requires.
     Json,
     /// Python's pickle, protocol 3: dictionaries, lists, integers and strings.
     Pickle,
@@ -41,15 +41,15 @@ pub struct Record {
     pub launch: u32,
     pub cta: u32,
     pub width_bytes: u32,
-    /// Multiprocessor or worker; saturates.
+    /// Number of the multiprocessor or worker; saturates.
     pub sm: u16,
     pub op: Op,
 }
 
-/// Name of a launch in the structures.
+/// Identity of a launch in the structures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Demangled name of the kernel without parameters, or its mangled name where that is ambiguous.
+    /// Demangled name of the kernel without parameters, or its mangled name if that is ambiguous.
     pub kernel: String,
     pub kernel_number: u32,
     pub superstep: u32,
@@ -131,7 +131,7 @@ fn steps(capture: &Capture) -> Vec<Step> {
         .collect()
 }
 
-/// Writes `volumes`, `transfers` and `operations` of a capture into `folder` and returns the files.
+/// Writes `volumes`, `transfers` and `operations` of a capture into `folder` and returns the paths.
 pub fn write(capture: &Capture, format: NestedFormat, folder: &Path) -> Result<Vec<PathBuf>> {
     let accesses = Accesses::new(capture)?;
     let matched = Matched::new(&accesses);

@@ -19,9 +19,9 @@ impl std::ops::AddAssign for LoadStore {
     }
 }
 
-/// Kernel, superstep.
+/// Sums by kernel and superstep.
 pub type ByKernel = BTreeMap<String, BTreeMap<u32, LoadStore>>;
-/// Kernel, superstep, CTA or SM.
+/// Sums by kernel, superstep, and CTA or SM.
 pub type ByPart = BTreeMap<String, BTreeMap<u32, BTreeMap<u32, LoadStore>>>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ pub struct SizeCount {
     pub count: u64,
 }
 
-/// Receiving kernel, CTA, superstep.
+/// Amounts by receiving kernel, CTA and superstep.
 pub type Receivers = BTreeMap<String, BTreeMap<u32, BTreeMap<u32, SizeCount>>>;
-/// Source kernel, CTA, superstep, then the receivers.
+/// Receivers by source kernel, CTA and superstep.
 pub type Transfers = BTreeMap<String, BTreeMap<u32, BTreeMap<u32, Receivers>>>;

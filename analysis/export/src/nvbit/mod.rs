@@ -7,7 +7,7 @@
 //!
 //! Other lines (NVBit's banner, the program's own output) are ignored. The text has no allocations, host copies or source
 //! lines, so a site is a pair of kernel and opcode, and bytes that no kernel wrote count as uninitialised. `warp` is NVBit's
-//! number, which is a slot of the multiprocessor. An address of 0 means an inactive lane.
+//! number, which is a slot on the multiprocessor. An address of 0 means an inactive lane.
 
 mod line;
 mod opcode;
@@ -35,7 +35,7 @@ pub struct Imported {
     pub thread_accesses: u64,
     /// Number of lines whose opcode accesses other memory (shared, local, constant).
     pub other_memory: u64,
-    /// Number of lines by unknown opcode; their accesses are missing from the capture.
+    /// Number of lines per unknown opcode; their accesses are missing from the capture.
     pub unknown: BTreeMap<String, u64>,
     /// Number of lines with `LD`, `ST` or `ATOM`, which may access any memory; they count as global accesses.
     pub generic: u64,
@@ -51,7 +51,7 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     import.finish()
 }
 
-/// Calls `visit` with each line of `mem_trace` and its number.
+/// Calls `visit` with each `mem_trace` line and its number.
 fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<()>) -> Result<()> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -108,7 +108,7 @@ struct Import<'a> {
     path: &'a Path,
     capture: CaptureWriter,
     module: ModuleTable,
-    /// Sites of each kernel by opcode.
+    /// Each kernel's sites, by opcode.
     sites: Vec<FxHashMap<String, SiteId>>,
     streams: Vec<Stream>,
     running: BTreeMap<u64, Running>,
@@ -189,7 +189,7 @@ impl<'a> Import<'a> {
         };
         if self.running.insert(line.id, running).is_some() {
             let reason = format!(
-                "grid launch id {} was used before; give one program's text at a time",
+                "grid launch id {} was used before; import one program's output at a time",
                 line.id
             );
             return Err(at(self.path, number, reason));

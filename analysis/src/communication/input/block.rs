@@ -21,7 +21,7 @@ const BUCKETS: usize = 256;
 const SHARD_BITS: u32 = SHARDS.trailing_zeros();
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 
-/// Permutes page numbers so that neighbours are separated. The highest bits are the shard, the next ones the bucket.
+/// Permutes page numbers so that neighbours are separated. The highest bits select the shard, the next ones the bucket.
 #[inline]
 pub(crate) fn spread(page: u64) -> u64 {
     page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -50,7 +50,7 @@ impl<T> Pool<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees the objects that are not lent.
+    /// Frees the objects that are not in use.
     pub(crate) fn clear(&self) {
         self.objects().clear();
     }
@@ -148,14 +148,14 @@ impl Block {
 /// Minimum number of records for a separate task.
 const TASK_RECORDS: usize = 1024;
 
-/// Returns how many shards a task has, so that small launches use few threads.
+/// Returns the number of shards per task, chosen so that small launches use few threads.
 pub(crate) fn shards_of_a_task(blocks: &[Block]) -> usize {
     let records: usize = blocks.iter().map(Block::len).sum();
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }
 
-/// Moves the blocks that are in memory, which are the last ones, to `file` and merges them: records of one shard are
-/// similar and compress well.
+/// Moves the in-memory blocks, which come last, to `file` and merges them: records in one shard are similar and compress
+/// well.
 pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
     let on_disk = (blocks.iter())
         .take_while(|block| matches!(block, Block::Disk(_)))
@@ -244,7 +244,7 @@ pub(crate) fn collect(
     Ok((counts, blocks))
 }
 
-/// Distance in records of a prefetch from the store.
+/// Distance, in records, between a prefetch and the store.
 const AHEAD: usize = 6;
 
 /// Prefetches the memory of `record`, since the hardware does not predict scattered records.
@@ -260,7 +260,7 @@ fn prefetch(record: Option<&Record>) {
     let _ = record;
 }
 
-/// Replaces counts by the ends of their ranges and returns the starts.
+/// Replaces counts with the ends of their ranges and returns the starts.
 fn sums(counts: &mut [u32]) -> Vec<u32> {
     let mut sum = 0;
     (counts.iter_mut())
@@ -328,7 +328,7 @@ impl Gathered {
         if self.records.len() < total {
             self.records.resize(total, any);
         }
-        // Few records share one bucket.
+        // A small number of records goes into one bucket.
         let mask = if total < BUCKETS { 0 } else { BUCKETS - 1 };
         let mut counts = vec![0u32; BUCKETS];
         for (index, part) in parts.iter().enumerate() {
@@ -359,7 +359,7 @@ impl Gathered {
                 sink(bucket, &survey)?;
                 continue;
             }
-            // A stable sort keeps each page's records in the order of the file.
+            // A stable sort keeps each page's records in file order.
             if !bucket.is_sorted_by_key(Record::page) {
                 bucket.sort_by_key(Record::page);
             }

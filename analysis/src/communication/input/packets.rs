@@ -1,4 +1,4 @@
-//! Records for the machine that owns their pages, packed by bucket of pages.
+//! Records for the machine that owns their pages, packed by page bucket.
 
 use super::block::{BLOCK_RECORDS, checked, spread};
 use super::record::{Pattern, Record, WideAccesses, cut};
@@ -9,13 +9,13 @@ use crate::sites::SiteOps;
 use rustc_hash::FxHashMap;
 use superstep_trace::SiteId;
 
-/// Returns the bucket of page `number`, by other bits than the engine's shards use.
+/// Returns the bucket of page `number`, from bits that the engine's shards do not use.
 #[inline]
 pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
     ((u64::from(spread(number) as u32) * u64::from(buckets)) >> 32) as u32
 }
 
-/// Maximum number of records that all buckets hold: 48 MiB.
+/// Maximum number of records in all buckets together: 48 MiB.
 const HELD_RECORDS: usize = 1 << 21;
 
 /// Records of one launch in a packet.
@@ -50,7 +50,7 @@ fixed!(Wide {
 pub(crate) struct Packet {
     pub(crate) bucket: u32,
     pub(crate) chunk: u64,
-    /// Number among the packets of one cutter.
+    /// Number of the packet within its cutter.
     pub(crate) number: u32,
     pub(crate) bytes: Vec<u8>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Packet {
 #[derive(Default)]
 struct Bucket {
     chunk: u64,
-    /// Launches, with their numbers of records.
+    /// Launches and their record counts.
     launches: Vec<(u32, u32)>,
     records: Vec<Record>,
 }
@@ -67,7 +67,7 @@ struct Bucket {
 pub(crate) struct Cutter {
     buckets: Vec<Bucket>,
     wide: WideAccesses,
-    /// Number of records since all buckets were empty.
+    /// Number of records added since all buckets were last empty.
     held: usize,
     packets: u32,
 }
@@ -188,7 +188,7 @@ pub(crate) struct OfLaunch {
 }
 
 impl OfLaunch {
-    /// Returns the records; numbers their accesses across page borders by `wide`.
+    /// Returns the records, with their accesses across page boundaries numbered by `wide`.
     pub(crate) fn numbered(mut self, wide: &WideAccesses) -> Result<Vec<Record>> {
         let numbers: Vec<u32> = (self.wide.iter())
             .map(|one| wide.number(one.address, one.width, SiteId(one.site)))
@@ -203,7 +203,7 @@ impl OfLaunch {
     }
 }
 
-/// Maximum number of records of a packet: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
+/// Maximum number of records in a packet: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
 const MOST_RECORDS: u64 = 1 << 26;
 
 const MALFORMED: AnalysisError = AnalysisError::Part {

@@ -1,4 +1,4 @@
-//! Access groups cut at page borders, the input of the shadow memory.
+//! Access groups cut at page boundaries, the input to the shadow memory.
 
 use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
@@ -13,7 +13,7 @@ pub(crate) enum Pattern {
     Contiguous,
     /// All lanes at the same address.
     Same,
-    /// Part of one lane's access, which crosses a page border; [`Record::origin`] is the number of the access.
+    /// Part of one lane's access, which crosses a page boundary; [`Record::origin`] is the number of the access.
     Piece,
 }
 
@@ -29,8 +29,8 @@ pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
     pub(crate) mask: u32,
-    /// Site of the access; its number in [`WideAccesses`] for a [`Pattern::Piece`]; or its width in a record of [`starts`]. There
-    /// is no tag, since there are billions of records.
+    /// Site of the access; its number in [`WideAccesses`] for a [`Pattern::Piece`]; or its width in a record from
+    /// [`starts`]. Untagged to save memory, since there are billions of records.
     pub(crate) origin: u32,
     warp: u16,
     /// Width minus one in bits 0–11, flags above.
@@ -116,7 +116,7 @@ impl Record {
         }
     }
 
-    /// Returns how many bytes of the page are touched, starting at [`Record::offset`].
+    /// Returns the number of bytes touched in the page, starting at [`Record::offset`].
     #[inline]
     pub(crate) fn extent(&self) -> usize {
         match self.pattern() {
@@ -179,7 +179,7 @@ fixed!(Record {
     shape: u16
 });
 
-/// Numbers accesses that cross a page border, so that their parts can be matched.
+/// Numbering of the accesses that cross a page boundary, so that their parts can be matched.
 #[derive(Default)]
 pub(crate) struct WideAccesses(Mutex<Wide>);
 
@@ -195,7 +195,7 @@ pub(crate) struct WideAccess {
     pub(crate) address: u64,
     pub(crate) width: u32,
     pub(crate) site: SiteId,
-    /// Number of the first access with this address and width: such accesses of multiple sites count once.
+    /// Number of the first access with this address and width: such accesses from multiple sites count once.
     pub(crate) first: u32,
 }
 
@@ -232,7 +232,7 @@ fn flags_of(op: Op) -> u16 {
     (reads * READS) | (writes * WRITES)
 }
 
-/// Passes a record of the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
+/// Passes a record for the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
 pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
     let flags = flags_of(op);
     let mut rest = group.mask;
@@ -330,7 +330,7 @@ fn take_lanes(rest: &mut u32, count: usize) -> u32 {
     before & !*rest
 }
 
-/// Cuts one lane's access, which crosses a page border.
+/// Cuts one lane's access, which crosses a page boundary.
 fn pieces(
     group: &AccessGroup,
     lane: u32,
@@ -341,7 +341,7 @@ fn pieces(
 ) {
     let width = u64::from(group.width_bytes);
     let number = wide.number(address, group.width_bytes, group.site);
-    // An access past the top of the address space is a bug in the program; its bytes there are dropped.
+    // An access past the top of the address space is a bug in the program; the bytes past the top are dropped.
     let end = address.saturating_add(width);
     let mut at = address;
     while at < end {

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 
-/// Bytes that the loads of one instruction communicated.
+/// Communicated bytes that one instruction loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteVolume {
     pub site: SiteId,
     pub communicated_loaded_bytes: u64,
 }
 
-/// Accesses of one kernel's launches to one allocation. An access belongs to the allocation in which it begins; if it
-/// crosses a 4096-byte border, each part counts separately.
+/// Accesses by one kernel's launches to one allocation. An access belongs to the allocation in which it begins; if it
+/// crosses a 4096-byte boundary, each part counts separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayVolume {
     pub allocation: Option<AllocationId>,
@@ -33,7 +33,7 @@ pub struct ArrayVolume {
     pub local_loaded_bytes: u64,
     pub within_launch_loaded_bytes: u64,
     pub within_launch_atomic_bytes: u64,
-    /// Received bytes, each once for each receiving CTA, launch and source CTA.
+    /// Received bytes, each counted once per receiving CTA, launch and source CTA.
     pub received_bytes: u64,
     pub stored_bytes: u64,
     /// Stored bytes whose first read by another entity was in this kernel.
@@ -86,7 +86,7 @@ pub struct Footprint {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub touched_bytes: u64,
-    /// Touched bytes that the previous launch touched, too.
+    /// Touched bytes that the previous launch also touched.
     pub again_bytes: u64,
     /// Touched bytes that any earlier launch touched since they were allocated.
     pub known_bytes: u64,
@@ -96,7 +96,7 @@ add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, kn
 
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
-    /// End and number by start.
+    /// End and allocation by start.
     live: BTreeMap<u64, (u64, AllocationId)>,
 }
 
@@ -118,7 +118,7 @@ impl Regions {
         }
     }
 
-    /// Returns the first byte and the end of each allocation.
+    /// Returns the start and end of each allocation.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.live.iter().map(|(&start, &(end, _))| (start, end))
     }
@@ -128,7 +128,8 @@ impl Regions {
         (address < end).then_some(id)
     }
 
-    /// Returns the allocation that contains the whole range (`Some(None)` if no allocation meets it); `None` if parts differ.
+    /// Returns the allocation that contains the whole range (`Some(None)` if no allocation overlaps it); `None` if parts
+    /// differ.
     pub(crate) fn only(&self, start: u64, end: u64) -> Option<Option<AllocationId>> {
         let before = self.live.range(..=start).next_back();
         if let Some((_, &(until, id))) = before
@@ -150,11 +151,11 @@ pub(crate) struct Details {
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: unwritten::OfLaunch,
     pub(crate) received_bytes: u64,
-    /// Stored bytes that communicate, found so far in the whole run.
+    /// Communicated stored bytes found so far in the whole run.
     pub(crate) first_read_bytes: u64,
 }
 
-/// Values of the counters at one point of a pass.
+/// Counter values at one point in a pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     sums: Sums,
@@ -280,6 +281,7 @@ impl Found {
         }
     }
 
+    /// Returns the rows and, by launch, the footprints.
     pub(crate) fn into_rows(self) -> (FoundRows, Vec<Footprint>) {
         let site = |(site, communicated_loaded_bytes)| SiteVolume {
             site,

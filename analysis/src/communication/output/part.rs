@@ -1,4 +1,4 @@
-//! Sums of an analysis of some of the pages. The sum of all parts is the result for the program.
+//! Sums from the analysis of some of the pages. The sum of all parts is the result for the program.
 
 use super::detail::{Footprint, FoundRows};
 use super::strides::StrideCounts;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AllocationId, SiteId};
 
-/// Receiving CTA, number and source of an access across a page border.
+/// Receiving CTA, number and source of an access across a page boundary.
 pub(crate) type WideSource = (u32, u32, Tag);
 
-/// Sums of the accesses of one launch in some of the pages.
+/// Sums over one launch's accesses to some of the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LaunchPart {
     pub(crate) volume: Volume,
@@ -27,7 +27,7 @@ pub(crate) struct LaunchPart {
 }
 
 impl LaunchPart {
-    /// Adds one shard's results of the latest launch, except accesses across page borders.
+    /// Adds one shard's results for the latest launch, except accesses across page boundaries.
     pub(crate) fn shard(&mut self, out: &mut ShardOut) {
         let sums = std::mem::take(&mut out.sums);
         self.volume += Volume {
@@ -56,7 +56,7 @@ impl LaunchPart {
         sum.add(amount.bytes, amount.count);
     }
 
-    /// Counts an access across a page border, whose bytes are already counted; returns its part of a transfer.
+    /// Counts an access across a page boundary, whose bytes are already counted; returns its share of a transfer.
     pub(crate) fn wide(
         &mut self,
         receiver_launch: u32,
@@ -98,10 +98,10 @@ pub(crate) struct LaunchSums {
     pub(crate) stores: StrideCounts,
 }
 
-/// Sums of some chunks or of some pages, to be added in any order.
+/// Sums over some chunks or some pages, which can be added in any order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
-    /// Sums by position of the launch; launches without results are absent.
+    /// Sums by launch position; launches without results are absent.
     pub(crate) launches: BTreeMap<u32, LaunchSums>,
     pub(crate) found: FoundRows,
     pub(crate) written_copies: BTreeSet<u32>,
@@ -125,7 +125,7 @@ impl Sums {
     }
 }
 
-/// Source of an access across a page border in one of its pages; other machines may have the other pages.
+/// Source of an access across a page boundary, in one of its pages; other machines may have the other pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WidePart {
     pub(crate) launch: u32,

@@ -11,12 +11,12 @@ use crate::error::Result;
 /// Number of distances in each of the [`STRIDE_BINS`].
 pub type StrideCounts = [u64; STRIDE_BINS.len()];
 
-/// Distances of one launch: the differences of neighbours among the sorted distinct addresses of each CTA.
+/// Distances in one launch: the differences between neighbours among each CTA's sorted distinct addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchStrides {
-    /// Distances of loads that read a byte last written by another entity in an earlier launch.
+    /// Distances between loads that read a byte last written by another entity in an earlier launch.
     pub loads: StrideCounts,
-    /// Distances of stores of which another entity read a byte in a later launch.
+    /// Distances between stores whose bytes another entity read in a later launch, at least in part.
     pub stores: StrideCounts,
 }
 
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// Runs in the order of their discovery; the same address may appear in multiple runs.
+/// Runs in order of discovery; the same address may appear in multiple runs.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Vec<Run>);
 
@@ -133,7 +133,7 @@ impl Runs {
 
     /// Sorts the runs from index `from` on and joins adjacent ones, since scattered reads are found one by one.
     pub(crate) fn settle(&mut self, from: usize) {
-        // The list is shorter if runs were taken since `from` was its length.
+        // The list is shorter if runs were taken after `from` was recorded.
         let from = from.min(self.0.len());
         let found = &mut self.0[from..];
         if found.is_sorted_by_key(Item::key) {
@@ -204,7 +204,7 @@ pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCoun
     })
 }
 
-/// Counts the distances of `runs`, which are all of one CTA in one launch.
+/// Counts the distances in `runs`, which all belong to one CTA in one launch.
 fn of_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
     addresses.clear();
     for run in runs {

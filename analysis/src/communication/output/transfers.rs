@@ -6,7 +6,7 @@ use crate::communication::spill::sorted::{Item, Sorted};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Transfers in ascending order, each pair of CTAs and launches once.
+/// Transfers in ascending order, one for each pair of CTAs and launches.
 #[derive(Clone, Debug)]
 pub struct Transfers(Arc<Sorted<Transfer>>);
 

@@ -1,4 +1,4 @@
-//! Tables of communication: volumes by launch, by kernel and in total, and transfers between CTAs.
+//! Communication tables: volumes by launch, by kernel and in total, and transfers between CTAs.
 
 use super::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
 use super::strides::LaunchStrides;
@@ -16,7 +16,7 @@ table! {
     ///
     /// The seven classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
     pub struct Volume: Copy, Eq, Serialize, Deserialize {
-        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next seven columns add up to it";
+        loaded_bytes: u64 ["bytes"] = "loaded, including atomics; the next seven columns add up to it";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
         input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
@@ -28,12 +28,12 @@ table! {
         within_launch_atomic_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_ATOMIC_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         received_count: u64 ["reads"] =
-            "each (address, width) once for each receiving CTA, launch and source CTA";
+            "each (address, width) once per receiving CTA, launch and source CTA";
         stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
         communicated_stored_bytes: u64 ["bytes"] =
-            "read by another entity later, each byte once for each launch and CTA that wrote it";
+            "later read by another entity, each byte once per launch and CTA that wrote it";
         several_writers_bytes: u64 ["bytes"] = "written by several CTAs in one launch";
-        racing_bytes: u64 ["bytes"] = "of those, where one of the writes is a plain store";
+        racing_bytes: u64 ["bytes"] = "of these, bytes for which at least one write is a plain store";
     }
 }
 
@@ -68,7 +68,7 @@ pub struct KernelVolume {
     pub volume: Volume,
 }
 
-/// Sums the volumes of each kernel, in the order of first launch, and of all launches.
+/// Sums the volumes of each kernel, in order of first launch, and of all launches.
 pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume) {
     let mut kernels: Vec<KernelVolume> = Vec::new();
     let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
@@ -89,7 +89,7 @@ pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume
     (kernels, total)
 }
 
-/// Sum of the transfers from one launch to another. Launches are indices of [`Communication::launches`].
+/// Sum of the transfers from one launch to another. Launches are indices into [`Communication::launches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
     pub source_launch: u32,
@@ -99,7 +99,7 @@ pub struct Flow {
 }
 
 table! {
-    /// One pair of CTAs of two launches of which the second received bytes from the first.
+    /// A pair of CTAs in two launches, the second of which received bytes from the first.
     pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord {
         source_launch: u32 = "launch that wrote";
         source_cta: u32 = "linear number of the CTA that wrote";
@@ -113,25 +113,26 @@ table! {
 /// Results of [`super::Engine`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Communication {
-    /// Volumes by launch, in the order of sequence numbers.
+    /// Volumes by launch, in order of sequence number.
     pub launches: Vec<LaunchVolume>,
-    /// Volumes by kernel, in the order of first launch.
+    /// Volumes by kernel, in order of first launch.
     pub kernels: Vec<KernelVolume>,
     pub total: Volume,
     /// Flows from launch to launch, sorted.
     pub flows: Vec<Flow>,
     /// Transfers from CTA to CTA, sorted; empty without [`super::Options::transfers`].
     pub transfers: Transfers,
-    /// Strides in the order of `launches`; empty without [`super::Options::strides`].
+    /// Strides, in the order of `launches`; empty without [`super::Options::strides`].
     pub strides: Vec<LaunchStrides>,
     /// Instructions that communicate; empty without [`super::Options::details`].
     pub sites: Vec<SiteVolume>,
-    /// Volumes by allocation and kernel, ascending; empty without [`super::Options::details`].
+    /// Volumes by allocation and kernel, in ascending order; empty without [`super::Options::details`].
     pub arrays: Vec<ArrayVolume>,
-    /// Footprints in the order of `launches`; empty without [`super::Options::details`].
+    /// Footprints, in the order of `launches`; empty without [`super::Options::details`].
     pub footprints: Vec<Footprint>,
-    /// Loads of bytes that another CTA stores in the same launch, ascending; empty without [`super::Options::details`].
+    /// Loads of bytes that another CTA stores in the same launch, in ascending order; empty without
+    /// [`super::Options::details`].
     pub within_launch: Vec<WithinLaunch>,
-    /// Loads of unwritten bytes, ascending; empty without [`super::Options::details`].
+    /// Loads of unwritten bytes, in ascending order; empty without [`super::Options::details`].
     pub unwritten: Vec<UnwrittenRead>,
 }

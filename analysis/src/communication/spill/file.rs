@@ -1,4 +1,4 @@
-//! Temporary files for what exceeds the memory limit.
+//! Temporary files for data that exceeds the memory limit.
 
 use crate::error::{AnalysisError, Result};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// A folder of temporary files, which is created when first needed and removed with the analysis.
+/// A folder of temporary files, created when first needed and removed when dropped.
 #[derive(Debug)]
 pub(crate) struct SpillFolder {
     parent: PathBuf,
@@ -67,7 +67,7 @@ impl Created {
     }
 }
 
-/// Removes folders of killed analyses, as far as possible.
+/// Removes the folders of killed analyses where possible.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -147,7 +147,7 @@ const LEVEL: i32 = 1;
 /// Minimum size that is worth compressing.
 const LEAST_BYTES: usize = 4096;
 
-/// Compresses the items of `parts`, stored as the first bytes of all items, then the second bytes, and so on: bytes of the
+/// Compresses the items of `parts`, stored as the first bytes of all items, then the second bytes, and so on: bytes with the
 /// same meaning are similar and compress well.
 pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
     let count: usize = parts.iter().map(|part| part.len()).sum();
@@ -258,7 +258,7 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
 /// Size of the buffer for a [`Run`]. Runs are not compressed: they are merged multiple times, and compression would cost as
 /// much as a merge.
 const BUFFER_BYTES: usize = 1 << 17;
-/// Size of the parts of a file that are freed after they were read for the last time.
+/// Size of the parts of a file that are freed once they have been read for the last time.
 const FREED_BYTES: u64 = 4 << 20;
 
 /// Items in a file, written once and read from the beginning.
@@ -290,7 +290,7 @@ impl<T: Fixed> RunWriter<T> {
         let mut bytes = [0; 64];
         item.put(&mut bytes);
         let written = self.file.write_all(&bytes[..T::BYTES]);
-        // `failed` copies the path, so it is called only for an error.
+        // `failed` copies the path, so it is called only on error.
         written.map_err(|error| failed(&self.run.path)(error))
     }
 
@@ -331,7 +331,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // The folder is removed later; until then, a file that cannot be removed only takes space.
+        // The folder is removed later; until then, a file that cannot be removed only takes up space.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -9,17 +9,17 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Cancellation;
 
-/// Number of runs on disk, merged equally often, that are merged into one. Each item is thus written only a few times,
-/// however many there are.
+/// Number of on-disk runs with the same merge count that are merged into one. Each item is thus written only a few times,
+/// however many items there are.
 const MERGE_AT: usize = 256;
 
-/// Number of items of a run without a memory limit.
+/// Number of items in a run without a memory limit.
 const RUN_ITEMS: usize = 1 << 20;
 
-/// Number of parts of the final merge in memory, which threads share.
+/// Number of parts into which the final in-memory merge is split for the threads.
 const PARTS: usize = 64;
 
-/// Number of items that a thread takes at once, in addition to the rest of the last one's group.
+/// Number of items that a thread takes at once, plus the rest of the last item's group.
 const PIECE: usize = 1 << 13;
 
 /// Collects items from multiple threads, sorts them, and joins equal ones.
@@ -36,24 +36,24 @@ pub(crate) struct Sorter<T> {
 
 #[derive(Debug, Default)]
 struct State<T> {
-    /// Items that are not in a run yet.
+    /// Items not yet in a run.
     pending: Vec<Vec<T>>,
     pending_items: usize,
     memory: Vec<Vec<T>>,
     memory_items: usize,
-    /// Runs by how often their items were merged.
+    /// Runs by the number of times their items were merged.
     disk: Vec<Vec<Run>>,
     files: u64,
 }
 
 pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
-    /// Returns the sort key, which is compared much faster than the fields. Different items may have the same key.
+    /// Returns the sort key, which is much faster to compare than the fields. Different items may have the same key.
     fn key(&self) -> u128;
 
-    /// Adds `other`, the next item in the order, if both are one item; returns whether they are.
+    /// Merges `other`, the next item in sort order, into this one if both are the same item; returns whether they are.
     fn join(&mut self, other: &Self) -> bool;
 
-    /// Returns the common key of a group: of a source CTA's transfers, or of a CTA's addresses.
+    /// Returns the key shared by a group: a source CTA's transfers, or a CTA's addresses.
     fn group(&self) -> u64 {
         (self.key() >> 64) as u64
     }
@@ -66,7 +66,7 @@ pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
 }
 
 impl<T: Item> Sorter<T> {
-    /// Creates a sorter that keeps up to about `budget_bytes` in memory; `name` is for its files.
+    /// Creates a sorter that keeps up to about `budget_bytes` in memory; `name` is the prefix of its file names.
     pub(crate) fn new(
         name: &'static str,
         budget_bytes: usize,
@@ -204,7 +204,7 @@ impl<T: Item> Sorter<T> {
         let (memory, disk) = self.parts()?;
         if disk.is_empty() {
             let pieces: Vec<&[T]> = memory.iter().flat_map(|part| in_pieces(part)).collect();
-            // Bounds the memory of the results.
+            // Bounds the memory used by the results.
             for some in pieces.chunks(4 * rayon::current_num_threads()) {
                 self.cancellation.check()?;
                 let made: Vec<R> = some.par_iter().map(|piece| work(piece)).collect();
@@ -237,7 +237,7 @@ fn joined<T: Copy>(mut parts: Vec<Vec<T>>) -> Vec<T> {
     }
 }
 
-/// Cuts sorted items into pieces that no group crosses.
+/// Cuts sorted items into pieces without splitting a group.
 fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
     let mut pieces = Vec::with_capacity(rest.len() / PIECE + 1);
     while !rest.is_empty() {
@@ -308,7 +308,7 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     current.iter().try_for_each(sink)
 }
 
-/// Returns a function that checks `cancellation` once in many calls.
+/// Returns a function that checks `cancellation` once every 4096 calls.
 fn paced(cancellation: Cancellation) -> impl FnMut() -> Result<()> {
     let mut items = 0u32;
     move || {
@@ -350,7 +350,7 @@ impl<T: Item> Sorted<T> {
         self.part(0..self.len(), sink)
     }
 
-    /// Passes the items with these numbers to `sink`, in order.
+    /// Passes the items with the given numbers to `sink`, in order.
     pub(crate) fn part(
         &self,
         numbers: Range<u64>,
@@ -387,7 +387,7 @@ impl<T: Item> Sorted<T> {
         }))
     }
 
-    /// Passes adjacent items with the same key to `sink`.
+    /// Passes each group of adjacent items with the same key to `sink`.
     pub(crate) fn groups<K: PartialEq>(
         &self,
         key: impl Fn(&T) -> K,

@@ -1,8 +1,8 @@
-//! A set of byte offsets in a page, which is cleared in time proportional to its size.
+//! A set of byte offsets in a page, which can be cleared in time proportional to its size.
 
 use super::shadow::PAGE_BYTES;
 
-/// Words of a bitmap with one bit for each byte of a page.
+/// Number of words in a bitmap with one bit for each byte of a page.
 pub(crate) const WORDS: usize = PAGE_BYTES / 64;
 
 pub(crate) struct Bitmap {
@@ -19,7 +19,7 @@ impl Bitmap {
         }
     }
 
-    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word with the bits that are new.
+    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word that has new bits.
     #[inline]
     pub(crate) fn insert(&mut self, start: usize, len: usize, mut fresh: impl FnMut(usize, u64)) {
         for_each_word(start, len, |word, mask| {

@@ -22,7 +22,7 @@ pub enum Matching {
 
 struct Cell {
     launch: u32,
-    /// Writers, ascending by CTA.
+    /// Writers, in ascending order of CTA.
     writers: SmallVec<[Writer; 1]>,
     plain: bool,
 }
@@ -117,7 +117,7 @@ impl ExactPage {
         }
     }
 
-    /// Counts one read. `seen` has the offsets and widths that the CTA has read.
+    /// Counts one read. `seen` holds the offsets and widths that the CTA has read.
     fn load(
         &mut self,
         view: &View<'_>,

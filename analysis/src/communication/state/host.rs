@@ -24,7 +24,7 @@ impl Untraced {
         }
     }
 
-    /// Returns the written parts of `start..end`, in no order.
+    /// Returns the written parts of `start..end`, in no particular order.
     pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Tag)> + '_ {
         let all = [(Tag::HOST, &self.host), (Tag::UNKNOWN, &self.unknown)];
         all.into_iter().flat_map(move |(tag, ranges)| {

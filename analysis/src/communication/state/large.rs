@@ -105,7 +105,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Does the work of [`Shard::page`] one CTA at a time.
+    /// Like [`Shard::page`], but handles one CTA at a time.
     fn large_page(
         &mut self,
         view: &View,

@@ -15,13 +15,13 @@ use superstep_trace::AllocationId;
 /// Bytes that the current CTA has read from the current page in this launch.
 pub(crate) struct Seen {
     bytes: Bitmap,
-    /// Aligned accesses of 1, 2, 4, 8 and 16 bytes, by number of the access within the page.
+    /// Aligned accesses of 1, 2, 4, 8 and 16 bytes, by index within the page.
     accesses: [Bitmap; 5],
     /// Offset and width of other accesses.
     odd: FxHashSet<(u16, u16)>,
     /// Accesses counted for only some of their sources, because the thread itself wrote other bytes.
     partial: FxHashSet<(u16, u16, Tag)>,
-    /// Last turn in which a single access read each cell. A turn is one CTA's part of a page.
+    /// Last turn in which a single access read each cell. A turn handles one CTA's records in a page.
     pub(crate) turns: Box<[u32; PAGE_BYTES]>,
     pub(crate) turn: u32,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Counts a read; `local` has the CTA's writes in this launch so far.
+    /// Counts a read; `local` holds the CTA's writes in this launch so far.
     #[inline]
     pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
         if !self.out.options.details {
@@ -425,7 +425,7 @@ impl Reader<'_> {
     }
 }
 
-/// Passes the parts of `record` that begin in the same allocation to `sink`.
+/// Splits `record` into parts that begin in the same allocation and passes each to `sink`.
 pub(crate) fn by_allocation(
     regions: &Regions,
     record: &Record,
@@ -449,7 +449,7 @@ pub(crate) fn by_allocation(
     sink(regions.at(rest.address), &rest);
 }
 
-/// Marks bytes of the page at `base` with the single writer `tag` as read by another entity: `bits` of word `word`.
+/// Marks `bits` of word `word` in the page at `base`, whose single writer is `tag`, as read by another entity.
 #[inline]
 pub(crate) fn mark_read(
     page: &mut Page,

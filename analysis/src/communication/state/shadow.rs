@@ -6,7 +6,7 @@
 use super::bitmap::{WORDS, for_each_word};
 use smallvec::SmallVec;
 
-/// Size of a page of shadow memory, unrelated to the pages of the operating system.
+/// Size of a page of shadow memory, unrelated to the operating system's pages.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 #[inline]
@@ -22,7 +22,7 @@ impl Tag {
     pub(crate) const HOST: Tag = Tag(1);
     /// An opaque launch, or an earlier writer.
     pub(crate) const UNKNOWN: Tag = Tag(2);
-    /// Bit that is set instead of a CTA number if multiple CTAs wrote; the bits below are an index of [`Page::several`]. CTA
+    /// Bit set instead of a CTA number if multiple CTAs wrote; the lower bits are an index into [`Page::several`]. CTA
     /// numbers are smaller.
     pub(crate) const SEVERAL: u32 = 1 << 31;
 
@@ -32,7 +32,7 @@ impl Tag {
         Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
     }
 
-    /// Returns the tag of multiple CTAs of launch `launch`, at `index` of [`Page::several`].
+    /// Returns the tag of multiple CTAs in launch `launch`, at `index` in [`Page::several`].
     fn several(launch: u32, index: u16) -> Self {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
@@ -65,13 +65,13 @@ impl Tag {
     }
 }
 
-/// The CTAs that wrote one cell in one launch, at least two.
+/// The two or more CTAs that wrote one cell in one launch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Several {
-    /// Writers, ascending by CTA; mostly two.
+    /// Writers, in ascending order of CTA; mostly two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
     pub(crate) cell: u16,
-    /// Bits that are set in the `counted` of all writers.
+    /// Bits set in every writer's `counted`.
     pub(crate) all_counted: u8,
 }
 
@@ -86,13 +86,13 @@ pub(crate) struct Page {
     pub(crate) cells: Vec<Tag>,
     /// Binary logarithm of a cell's size in bytes: 2 or 0.
     pub(crate) shift: u32,
-    /// Bit of each byte with a single writer; set if another entity has read it since.
+    /// One bit for each byte with a single writer, set if another entity has read the byte since.
     pub(crate) counted: [u64; WORDS],
     /// Writers of the cells with multiple writers; an entry without writers is free.
     pub(crate) several: Vec<Several>,
     /// Free indices of `several`.
     pub(crate) free: Vec<u16>,
-    /// Offset of the store that wrote each cell; the largest one if multiple stores of a launch wrote the cell. Empty if not
+    /// Offset of the store that wrote each cell; the largest one if multiple stores in a launch wrote the cell. Empty if not
     /// needed.
     pub(crate) starts: Vec<u16>,
 }
@@ -117,7 +117,7 @@ impl Page {
         u64::from(self.starts[offset >> self.shift])
     }
 
-    /// Returns the bits of all bytes in the cell of byte `bit` of 64.
+    /// Returns the bits of all bytes in the cell that contains byte `bit` of 64.
     #[inline]
     pub(crate) fn cell_bits(&self, bit: usize) -> u64 {
         ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
@@ -128,7 +128,7 @@ impl Page {
         self.cells[offset >> self.shift]
     }
 
-    /// Returns the last writer of all bytes of an access that fills whole cells, unless they differ.
+    /// Returns the last writer of all bytes of an access that fills whole cells, or `None` if they differ.
     #[inline]
     pub(crate) fn only_tag(&self, offset: usize, len: usize) -> Option<Tag> {
         let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
@@ -194,7 +194,7 @@ impl Page {
         new
     }
 
-    /// Splits the cells if `offset..offset + len` is not whole cells.
+    /// Splits the cells if `offset..offset + len` does not cover whole cells.
     #[inline]
     fn fit(&mut self, offset: usize, len: usize) {
         if (offset | len) & ((1 << self.shift) - 1) != 0 {
@@ -243,7 +243,7 @@ impl Page {
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// Writes a range by stores of `width` bytes of CTA `cta` in launch `launch`. The CTAs of a launch must write in ascending
+    /// Writes a range with `width`-byte stores by CTA `cta` in launch `launch`. The CTAs of a launch must write in ascending
     /// order.
     #[inline]
     pub(crate) fn write(&mut self, offset: usize, len: usize, width: usize, launch: u32, cta: u32) {
@@ -269,7 +269,7 @@ impl Page {
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// Marks the starts of stores, before the range is written.
+    /// Records the starts of stores before the range is written.
     fn mark_starts(&mut self, offset: usize, len: usize, width: usize, launch: u32) {
         for start in (offset..offset + len).step_by(width) {
             let cells = start >> self.shift..(start + width) >> self.shift;

@@ -1,4 +1,4 @@
-//! A shard of the pages: analyses a launch page by page, first its reads, then its writes.
+//! A shard of pages, which analyses a launch page by page: first its reads, then its writes.
 
 use super::bitmap::Bitmap;
 use super::exact::ExactPage;
@@ -22,7 +22,7 @@ use std::collections::hash_map::Entry;
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
     pub(crate) pages: FxHashMap<u64, Page>,
-    /// Replacement of `pages` if addresses are matched.
+    /// Pages used instead of `pages` if addresses are matched.
     exact: FxHashMap<u64, ExactPage>,
     /// Touched bytes, if requested.
     touched: FxHashMap<u64, Touched>,
@@ -30,7 +30,7 @@ pub(crate) struct Shard {
     pub(crate) bytes: usize,
     /// Numbers of written and touched pages on disk. If they are not 0, no pages are in memory.
     on_disk: (usize, usize),
-    /// Writes other than by kernels since the pages were swapped out: start, end, last writer.
+    /// Non-kernel writes since the pages were swapped out: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Records<'a> {
     pub(crate) blocks: &'a [Block],
     pub(crate) shard: usize,
     pub(crate) file: Option<&'a SpillFile>,
-    /// Maximum number of records that are taken at once in memory.
+    /// Maximum number of records held in memory at once.
     pub(crate) most: usize,
     pub(crate) folder: &'a SpillFolder,
 }
@@ -161,7 +161,7 @@ impl Shard {
             touched.forget(offset, len);
         }
         if len == PAGE_BYTES {
-            // `Untraced` has the writers of memory without a page.
+            // `Untraced` holds the writers of memory without a page.
             if let Some(page) = self.pages.remove(&number) {
                 self.bytes = self.bytes.saturating_sub(page.bytes());
             }
@@ -274,8 +274,8 @@ impl Shard {
         }
     }
 
-    /// Analyses all records of one page; `only` is the allocation that it belongs to. If it belongs to multiple ones, each
-    /// read is attributed to its allocation.
+    /// Analyses all records in one page; `only` is the allocation that the page belongs to. If there are several, each read is
+    /// attributed to its allocation.
     fn accesses(
         &mut self,
         view: &View,
@@ -397,7 +397,7 @@ impl Scratch {
         self.local.clear();
     }
 
-    /// Applies the writes of all CTAs, in ascending order of their numbers.
+    /// Applies the writes of all CTAs, in ascending order of CTA number.
     fn write(&mut self, view: &View, page: &mut Page, records: &[Record], out: &mut ShardOut) {
         for record in records.iter().filter(|record| record.writes()) {
             let (offset, len) = (record.offset(), record.extent());
@@ -426,7 +426,7 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 /// Offset in a page, length and writer.
 pub(crate) type Part = (usize, usize, Tag);
 
-/// Creates a page with the writes other than by kernels, before `records` write to it.
+/// Creates a page with its non-kernel writes, before `records` write to it.
 pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
     let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);

@@ -1,4 +1,4 @@
-//! Reads of a page by many single accesses with different writers, as scattered accesses are.
+//! Reads of a page by many single accesses with different writers, typical of scattered accesses.
 
 use super::reader::{Reader, Seen, mark_read};
 use crate::communication::input::record::Record;
@@ -11,7 +11,7 @@ const TOGETHER: usize = 256;
 const OTHERS: usize = 3;
 
 impl Seen {
-    /// Resets the turns if there are not `most` more numbers.
+    /// Resets the turns if not enough numbers are left for `most` more.
     fn make_room_for_turns(&mut self, most: usize) {
         if u32::MAX as usize - self.turn as usize <= most {
             self.turns.fill(0);
@@ -27,9 +27,9 @@ impl Seen {
 }
 
 impl Reader<'_> {
-    /// Counts reads of any number of CTAs, ordered by CTA, in a page that the launch does not write. All are single accesses of
-    /// `width` bytes ([`crate::communication::input::record::Survey`]), which are equal or do not overlap, so one mark for each
-    /// access and CTA tells whether its bytes were seen.
+    /// Counts reads by any number of CTAs, ordered by CTA, in a page that the launch does not write. All are single accesses
+    /// of `width` bytes ([`crate::communication::input::record::Survey`]), which are equal or do not overlap, so one mark
+    /// per access and CTA tells whether its bytes were seen.
     ///
     /// The writers of scattered accesses are unpredictable, so the records are first put into lists by kind of writer, without
     /// a branch, and each list has its own loop.

@@ -1,9 +1,9 @@
-//! Loads of bytes that nothing has written since their memory was allocated, mostly bugs in the program.
+//! Loads of bytes that nothing has written since their memory was allocated, mostly due to bugs in the program.
 //!
 //! A trace does not order the threads of a launch, so an access counts only if no order would initialise it: none of its
-//! bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch by a plain
-//! store or an exchange of another thread. Other atomics of other threads do not count as writes, because the first of them
-//! read the same bytes. An access with a single written byte does not count, because compilers load the gaps of structures
+//! bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch by another
+//! thread's plain store or exchange. Other threads' other atomics do not count as writes, because the first of them read the
+//! same bytes. An access with a single written byte does not count, because compilers load the padding of structures along
 //! with their members.
 
 use super::bitmap::{WORDS, for_each_word};
@@ -23,14 +23,14 @@ pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,
     pub site: SiteId,
-    /// The allocation; accesses outside of allocations are left out.
+    /// The allocation; accesses outside allocations are left out.
     pub allocation: AllocationId,
     /// Index of the first launch in [`super::Communication::launches`].
     pub first_launch: u32,
     pub launches: u64,
     /// Number of distinct bytes in the launch with the most.
     pub bytes: u64,
-    /// Bytes of all accesses of all launches.
+    /// Bytes of all accesses in all launches.
     pub loaded_bytes: u64,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Amount {
     loaded_bytes: u64,
 }
 
-/// Amounts of one launch by instruction and allocation.
+/// Amounts in one launch, by instruction and allocation.
 pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
 
-/// Unwritten reads of all launches by kernel, instruction and allocation.
+/// Unwritten reads in all launches, by kernel, instruction and allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Unwritten(BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>);
 
@@ -84,7 +84,7 @@ impl Unwritten {
 
 pub(crate) type Bits = [u64; WORDS];
 
-/// Returns the bytes of a page outside of `parts`.
+/// Returns the bytes of a page that are outside `parts`.
 pub(crate) fn but_for(parts: &[Part]) -> Bits {
     let mut bits = [u64::MAX; WORDS];
     for &(offset, len, _) in parts {
@@ -126,7 +126,7 @@ fn name(cta: u32, thread: u32) -> u64 {
 
 /// A second pass over the records of pages in which unwritten bytes were read.
 pub(crate) struct Search {
-    /// Thread that overwrites each byte in this launch, independent of its old value.
+    /// Thread that overwrites each byte in this launch, independently of the old value.
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
@@ -141,7 +141,8 @@ impl Search {
         }
     }
 
-    /// Analyses all records of a launch in one page, ordered by CTA; `never` has the bytes that were unwritten before the launch.
+    /// Analyses all records of a launch in one page, ordered by CTA; `never` holds the bytes that were unwritten before the
+    /// launch.
     pub(crate) fn page(
         &mut self,
         view: &View,
@@ -156,7 +157,7 @@ impl Search {
         self.end(is_written, out);
     }
 
-    /// Analyses the records of one CTA, after [`Search::stores`] of all CTAs.
+    /// Analyses the records of one CTA, after [`Search::stores`] has run for all CTAs.
     pub(crate) fn cta(&mut self, view: &View, records: &[Record], never: &Bits, is_written: bool) {
         for record in records {
             if record.reads() && !is_exchange(view, record) {
@@ -226,7 +227,7 @@ impl Search {
     }
 
     fn add(&mut self, key: (SiteId, AllocationId), at: usize, width: usize) {
-        // Usually it is the last entry.
+        // The entry is usually the last one.
         let known = self.found.iter().rposition(|found| found.0 == key);
         let index = known.unwrap_or_else(|| {
             self.found.push((key, [0; WORDS], 0));

@@ -1,4 +1,4 @@
-//! The engine against the oracle on generated programs, and hand-derived cases.
+//! Compares the engine with the oracle on generated programs and with results derived by hand.
 
 use super::oracle::{self, Step};
 use crate::communication::{
@@ -32,7 +32,7 @@ fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
     run_within(steps, options, chunk, &MemoryLimit::none())
 }
 
-/// Without memory, everything goes to disk after each launch.
+/// Returns a limit of 0 bytes, with which everything goes to disk after each launch.
 fn no_memory() -> MemoryLimit {
     MemoryLimit {
         bytes: 0,
@@ -112,7 +112,7 @@ fn any_width() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Few addresses around the border of two pages, so that they overlap.
+/// Generates groups at few addresses around a page boundary, so that they overlap.
 fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     let width = if aligned {
         prop::sample::select(vec![4u32, 8]).boxed()
@@ -130,7 +130,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
         move |(width, (cta, warp, op), (mask, first, pattern, seed))| {
             let unit = if aligned { u64::from(width) } else { 1 };
             let base = 0x10_0000 - 20 * unit + first * unit;
-            // The oracle is slow with the widest accesses in full warps.
+            // The oracle is slow for the widest accesses in full warps.
             let mask = if width > 64 {
                 mask & mask.wrapping_neg()
             } else {
@@ -253,7 +253,7 @@ proptest! {
     }
 }
 
-/// The worked example of docs/metrics.md.
+/// The worked example in docs/metrics.md.
 #[test]
 fn worked_example() {
     let a = 0x5000;
@@ -308,9 +308,9 @@ fn worked_example() {
     assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
 }
 
-/// The example of docs/metrics.md under "What \"as published\" would differ in".
+/// The example in docs/metrics.md under "Matching addresses, as published".
 #[test]
-fn addresses_match_less_than_bytes_where_widths_differ() {
+fn exact_addresses_match_less_than_bytes_if_widths_differ() {
     let a = 0x100;
     let steps = [
         Step::Launch(
@@ -321,11 +321,11 @@ fn addresses_match_less_than_bytes_where_widths_differ() {
     ];
     let communicated = |options| run(&steps, options, 8).total.communicated_stored_bytes;
     assert_eq!((communicated(ALL), communicated(EXACT)), (16, 4));
-    // All bytes of its wide load count.
+    // All bytes of the wide load count.
     assert_eq!(run(&steps, EXACT, 8).total.received_bytes, 16);
 }
 
-/// Six words of two allocations, of which the host writes the first.
+/// Six words in two allocations; the host writes the first word.
 #[test]
 fn unwritten_reads_are_found() {
     let a = 0x5000;
@@ -341,7 +341,7 @@ fn unwritten_reads_are_found() {
                 // Word 0 has a value, word 1 has none, another thread writes word 2 before or after.
                 group(load, 0, 0, 4, &[word(0), word(1), word(2)]),
                 group(store, 1, 0, 4, &[word(2)]),
-                // Half of these 8 bytes have a value, as in a structure with a gap.
+                // Half of these 8 bytes have a value, as in a structure with padding.
                 group(load, 2, 0, 8, &[word(0)]),
                 // A counter that was not cleared, and a lock that the exchange itself clears.
                 group(add, 0, 1, 4, &[word(3)]),
@@ -352,7 +352,7 @@ fn unwritten_reads_are_found() {
                 group(load, 3, 0, 4, &[word(5)]),
             ],
         ),
-        // All words but word 1 are written by now; a wide load reads half of it and its neighbour.
+        // All words but word 1 are written by now; CTA 1 also reads word 5.
         Step::Launch(
             launch(0, 1, "f"),
             vec![
@@ -360,7 +360,7 @@ fn unwritten_reads_are_found() {
                 group(load, 1, 0, 4, &[word(1), word(5)]),
             ],
         ),
-        // Memory that is allocated again at the same address is unwritten.
+        // Memory reallocated at the same address is unwritten.
         Step::Free(a + 16, 8),
         Step::Allocate(2, a + 16, 8),
         Step::Launch(
@@ -390,7 +390,7 @@ fn unwritten_reads_are_found() {
 }
 
 #[test]
-fn atomics_of_many_ctas_are_all_sources_and_no_race() {
+fn atomics_by_many_ctas_are_all_sources_without_a_race() {
     let a = 0x5000;
     let steps = [
         Step::Launch(
@@ -409,7 +409,7 @@ fn atomics_of_many_ctas_are_all_sources_and_no_race() {
 }
 
 #[test]
-fn an_access_across_a_page_border_counts_once() {
+fn an_access_across_a_page_boundary_counts_once() {
     let a = 0x6000 - 2;
     let steps = [
         Step::Launch(launch(0, 0, "f"), vec![group(1, 0, 0, 4, &[a])]),

@@ -1,5 +1,5 @@
-//! Compares sums of runs in situ with the oracle, on generated programs: equal where `docs/capture/in-situ.md` calls them exact,
-//! otherwise within their bounds.
+//! Compares the sums of in-situ runs with the oracle on generated programs: they must be equal where
+//! `docs/capture/in-situ.md` calls them exact, and otherwise within their bounds.
 
 use super::against_oracle::any_steps;
 use super::oracle::{self, Step};
@@ -10,7 +10,7 @@ use superstep_runtime_core::in_situ::entry::Entry;
 use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{AccessGroup, AllocationKind, FirstRead, LaunchSums, Op};
 
-/// Upper bound of the CTA numbers in generated programs.
+/// Exclusive upper bound on the CTA numbers in generated programs.
 const CTAS: usize = 4;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Found {
 fn add_up(steps: &[Step]) -> Found {
     let shadow = Shadow::default();
     let mut found = Found::default();
-    // CTAs run concurrently, each on its own worker.
+    // CTAs run concurrently, each on a separate worker.
     let mut accumulators: [Accumulator; CTAS] = Default::default();
     for step in steps {
         match step {
@@ -123,7 +123,7 @@ impl Found {
     }
 }
 
-/// Changes the steps so that at most one thread of a launch writes each byte, in words and parts of words.
+/// Changes the steps so that at most one thread in a launch writes each byte, in words and parts of words.
 fn without_races(mut steps: Vec<Step>) -> Vec<Step> {
     const BYTES: u64 = 4096;
     let base = 0x10_0000 - BYTES / 2;
@@ -154,7 +154,7 @@ fn transfers_of(all: &[Transfer], source: u32, receiver: u32) -> Vec<Transfer> {
     all.iter().filter(of).copied().collect()
 }
 
-/// Returns the bytes and the reads that a CTA received from a launch.
+/// Returns the bytes and reads that a CTA received from a launch.
 fn received(all: &[Transfer], cta: u32) -> (u64, u64) {
     let of = all.iter().filter(|one| one.receiver_cta == cta);
     of.fold((0, 0), |(bytes, count), one| {
@@ -285,13 +285,13 @@ fn group(cta: u32, warp: u32, addresses: &[u64]) -> AccessGroup {
     group
 }
 
-/// Each reason for bounds, derived by hand.
+/// Each reason for bounds, with results derived by hand.
 #[test]
 fn inexact_bytes_are_counted() {
     let launch = super::against_oracle::launch;
     let a = 0x5000;
     let steps = [
-        // Threads 0 and 32 add to a word twice; only the first is known to have read its own value.
+        // Threads 0 and 32 each add to a word twice; only the first is known to have read its own value.
         Step::Launch(
             launch(0, 0, "add"),
             [0, 1, 0, 1]

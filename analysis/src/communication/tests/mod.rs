@@ -1,4 +1,4 @@
-//! Tests of the engine against a simple implementation.
+//! Tests that compare the engine with a simple implementation.
 
 pub(crate) mod against_oracle;
 pub(crate) mod in_situ;

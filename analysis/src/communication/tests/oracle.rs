@@ -1,4 +1,5 @@
-//! The oracle of the engine's tests: the definitions of `docs/metrics.md`, byte by byte, in the simplest way.
+//! The oracle for the engine's tests: a byte-by-byte implementation of the definitions in `docs/metrics.md`, as simple as
+//! possible.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
@@ -27,7 +28,7 @@ pub(crate) enum Step {
 enum Writer {
     Host,
     Unknown,
-    /// Launch, CTAs with the bytes that they wrote, and where the store begins.
+    /// Launch, CTAs with the bytes that they wrote, and start of the store.
     Ctas(u32, BTreeMap<u32, u64>, u64),
 }
 
@@ -43,7 +44,7 @@ fn parts(matching: Matching, address: u64, width: u32) -> Vec<(u64, u64)> {
 /// Addresses by launch and CTA.
 type Addresses = BTreeSet<(u32, u32, u64)>;
 
-/// Returns the first byte of the part of an access at `address` that is in the same 4 KiB as `byte`.
+/// Returns the first byte of the part of an access at `address` that is in the same 4 KiB page as `byte`.
 fn start(address: u64, byte: u64) -> u64 {
     address.max(byte / 4096 * 4096)
 }
@@ -308,7 +309,8 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     }
 }
 
-/// Adds the reads of a launch that nothing can have written before. `last` has the writer of each byte before the launch.
+/// Adds a launch's reads of bytes that nothing can have written before. `last` holds the writer of each byte before the
+/// launch.
 fn nothing_wrote(
     groups: &[&(Op, AccessGroup)],
     last: &BTreeMap<u64, Writer>,
@@ -332,7 +334,7 @@ fn nothing_wrote(
         for (thread, address) in group.threads() {
             let bytes = address..address + u64::from(group.width_bytes);
             let me = (group.cta, thread);
-            // A part for each page of 4 KiB.
+            // There is one part for each 4 KiB page.
             let pages: BTreeSet<u64> = bytes.clone().map(|byte| byte / 4096).collect();
             for page in pages {
                 let part: Vec<u64> = bytes.clone().filter(|byte| byte / 4096 == page).collect();
@@ -375,7 +377,7 @@ fn nothing_wrote(
     }
 }
 
-/// Returns the bytes that are written after the steps.
+/// Returns the bytes that have been written after the steps.
 pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
     let mut written = BTreeSet::new();
     let mut regions: Vec<(u64, u64)> = Vec::new();
@@ -414,7 +416,7 @@ fn allocation_at(regions: &[(u64, u64, AllocationId)], address: u64) -> Option<A
         .map(|&(_, _, id)| id)
 }
 
-/// Counts the distances in the sorted set of addresses of each CTA of a launch.
+/// Counts the distances within each CTA's sorted set of addresses in a launch.
 fn distances(addresses: &Addresses, launch: u32) -> StrideCounts {
     let mut counts = StrideCounts::default();
     let of_launch: Vec<_> = addresses.iter().filter(|a| a.0 == launch).collect();

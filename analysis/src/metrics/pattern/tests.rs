@@ -1,4 +1,4 @@
-//! Tests of `pattern`.
+//! Tests for `pattern`.
 
 use super::*;
 use crate::metrics::tests::{Step, source_of};
@@ -23,7 +23,7 @@ fn pattern(ctas: u32, stores: &[(u32, u64)], loads: &[(u32, u64)]) -> PatternRow
 }
 
 #[test]
-fn patterns_are_named_by_rule() {
+fn patterns_are_classified_by_the_rules() {
     let own: Vec<(u32, u64)> = (0..8).map(|cta| (cta, u64::from(cta))).collect();
     let pairs = |f: &dyn Fn(u32, u32) -> bool| -> Vec<(u32, u64)> {
         (0..8)

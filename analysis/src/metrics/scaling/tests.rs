@@ -1,4 +1,4 @@
-//! Tests of `scaling`.
+//! Tests for `scaling`.
 
 use super::*;
 use crate::communication::{Communication, Transfer};
@@ -54,7 +54,7 @@ fn the_best_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
     // All CTAs are on one GPU, so nothing crosses.
     let z = row(2, "z");
     assert_eq!((z.crossing_bytes, z.imbalance, z.best), (0, 2.0, false));
-    // A middle part of four has two borders: 2 · 16 bytes each way.
+    // Each middle part of the four has two boundaries: 2 · 16 bytes each way.
     assert_eq!(
         (row(4, "y").crossing_bytes, row(4, "y").link_s),
         (3 * 32, 4.0)

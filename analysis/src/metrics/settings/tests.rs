@@ -1,9 +1,9 @@
-//! Tests of `settings`.
+//! Tests for `settings`.
 
 use super::*;
 
 #[test]
-fn windows_are_read_and_written() {
+fn windows_round_trip_as_text() {
     for text in ["100-299", "4000-4199:0-63", "7-7"] {
         assert_eq!(CtaWindow::parse(text).unwrap().to_string(), text);
     }
@@ -12,7 +12,7 @@ fn windows_are_read_and_written() {
 }
 
 #[test]
-fn an_invalid_window_is_an_error_with_the_wrong_part() {
+fn an_invalid_window_is_an_error_that_names_the_wrong_part() {
     for (text, why) in [
         ("", "`` is not a number"),
         ("9-3", "9-3 ends before it starts"),

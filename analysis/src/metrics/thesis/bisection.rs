@@ -10,13 +10,13 @@ use superstep_table::table;
 table! {
     /// The cut through one dimension.
     pub struct BisectionRow = "bisection": Deserialize {
-        dimension: String = "of the grid";
+        dimension: String = "dimension of the grid";
         coordinates: u64 = "distinct coordinates of the CTAs that take part in transfers";
         cut: u64 = "first coordinate beyond the cut";
         crossing_bytes: u64 ["bytes"] = "transfers whose source and receiver are on different sides";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         as_published_bytes: u64 ["bytes"] =
-            "as Rieber 2017 counts: from the low side to any higher coordinate, and from the high side to the low one";
+            "counted as in Rieber 2017: from the low side to any higher coordinate, and from the high side to the low one";
         as_published_share: f64 = "share of all transferred bytes";
     }
 }
@@ -24,7 +24,7 @@ table! {
 /// Distinct coordinates.
 struct Coordinates {
     all: BTreeSet<u32>,
-    /// Latest coordinate with each value of the lower bits, which avoids most lookups in `all`.
+    /// Latest coordinate for each value of the lower bits, which avoids most lookups in `all`.
     latest: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Coordinates {
     fn default() -> Self {
         Self {
             all: BTreeSet::new(),
-            // An empty entry is a coordinate with another index.
+            // An empty entry holds a coordinate that belongs at another index.
             latest: (1..=LATEST).collect(),
         }
     }

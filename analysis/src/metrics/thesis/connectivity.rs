@@ -9,9 +9,9 @@ table! {
     /// Out-degrees of one launch.
     pub struct ConnectivityRow = "connectivity": Deserialize {
         stream: u32 = "stream of the source launch";
-        superstep: u32 = "its number within the stream, from 0";
-        kernel: String = "its kernel, demangled name without parameters";
-        entries: u64 = "(CTA, receiving kernel) pairs that something was received from";
+        superstep: u32 = "number of that launch within the stream, from 0";
+        kernel: String = "demangled name of its kernel, without parameters";
+        entries: u64 = "(CTA, receiving kernel) pairs with transfers";
         mean: f64 ["CTAs"] = "mean out-degree";
         deviation: f64 ["CTAs"] = "standard deviation of the out-degree";
     }

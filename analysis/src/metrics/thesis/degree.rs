@@ -1,4 +1,4 @@
-//! Figure 6.3: number of CTAs that a CTA writes for and reads from.
+//! Figure 6.3: number of CTAs that a CTA sends bytes to and receives bytes from.
 
 use crate::bins::{DEGREE_BINS, bin};
 use crate::error::Result;
@@ -8,17 +8,17 @@ use serde::Deserialize;
 use superstep_table::table;
 
 table! {
-    /// Entries of one direction in one bin.
+    /// Entries for one direction in one bin.
     pub struct DegreeRow = "degree": Deserialize {
         direction: String = "out or in";
-        bin: u64 ["CTAs"] = "smallest degree of the bin, up to the next bin";
+        bin: u64 ["CTAs"] = "smallest degree in the bin, which extends to the next bin";
         entries: u64 =
             "out: (source kernel, CTA, superstep, receiving kernel); in: (receiving CTA, source superstep)";
         share: f64 = "share of the direction's entries";
     }
 }
 
-/// Number of CTAs of one kernel that received bytes from one CTA of one launch.
+/// Number of CTAs in one kernel that received bytes from one CTA in one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OutDegree {
     /// Position of the source launch.
@@ -75,7 +75,7 @@ pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     Ok(entries)
 }
 
-/// Returns every bin of both directions; `out` is the result of [`out_degrees`].
+/// Returns every bin for both directions; `out` is the result of [`out_degrees`].
 pub(in crate::metrics) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
     let mut rows = binned("out", out.iter().map(|entry| entry.degree));
     rows.extend(binned("in", in_degrees(source)?.into_iter()));

@@ -7,24 +7,24 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use superstep_table::table;
 
-/// Number of CTAs in each direction of the first map, and maximum number of cells of the others.
+/// Number of CTAs in each direction of the first map, and maximum number of cells in the others.
 pub const SIDE: u64 = 200;
 
 table! {
-    /// A cell in which something was transferred.
+    /// A cell with transfers.
     pub struct DensityRow = "density": Eq, Deserialize {
         map: String =
             "first: the first 200 CTAs; whole: all CTAs, in at most 200 by 200 cells; part: selected CTAs, likewise";
-        side: u64 ["cells"] = "cells of the map in each direction, in the longer one where they differ";
+        side: u64 ["cells"] = "cells in each direction of the map, or in the longer one if they differ";
         ctas: u64 ["CTAs"] =
-            "CTA numbers that the map spans in each direction, in the longer one where they differ";
+            "CTA numbers that the map spans in each direction, or in the longer one if they differ";
         source: u64 = "cell from the left: source CTAs, numbered by x, then y, then z";
-        receiver: u64 = "cell from below: receiving CTAs, numbered likewise";
+        receiver: u64 = "cell from the bottom: receiving CTAs, numbered likewise";
         count: u64 ["reads"] = "distinct (address, width) reads of the transfers";
-        first_source: u64 = "source CTA at the left border";
+        first_source: u64 = "source CTA at the left edge";
         source_ctas: u64 ["CTAs"] = "source CTAs from left to right";
-        first_receiver: u64 = "receiving CTA at the lower border";
-        receiver_ctas: u64 ["CTAs"] = "receiving CTAs upwards";
+        first_receiver: u64 = "receiving CTA at the bottom edge";
+        receiver_ctas: u64 ["CTAs"] = "receiving CTAs from bottom to top";
     }
 }
 
@@ -106,7 +106,7 @@ impl Map {
 }
 
 /// Returns the maps of the first CTAs, of the whole grid and of `window`, without empty cells (except the first one of an
-/// empty window). A window ends at the end of the largest grid.
+/// empty window). A window is cut off at the end of the largest grid.
 pub(in crate::metrics) fn rows(
     source: &Source<'_>,
     window: Option<&CtaWindow>,
@@ -140,7 +140,7 @@ pub(in crate::metrics) fn rows(
     Ok(maps.into_iter().flat_map(Map::into_rows).collect())
 }
 
-/// Returns a CTA's number when those of its grid are ordered by x, then y, then z.
+/// Returns a CTA's number when the CTAs in its grid are ordered by x, then y, then z.
 fn number(source: &Source<'_>, launch: u32, cta: u32) -> u64 {
     let [x, y, z] = source.coordinates(launch, cta).map(u64::from);
     let [_, height, depth] = source.grid(launch).map(u64::from);

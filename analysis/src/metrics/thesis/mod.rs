@@ -1,4 +1,4 @@
-//! The metrics of figures 6.2 to 6.9 of Rieber 2017.
+//! The metrics in figures 6.2 to 6.9 of Rieber 2017.
 
 pub mod bisection;
 pub mod connectivity;

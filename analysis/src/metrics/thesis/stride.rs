@@ -10,14 +10,14 @@ table! {
     /// Distances in one bin.
     pub struct StrideRow = "stride": Deserialize {
         access: String = "load or store; an atomic is both";
-        bin_bytes: u64 ["bytes"] = "smallest distance of the bin, up to the next bin";
+        bin_bytes: u64 ["bytes"] = "smallest distance in the bin, which extends to the next bin";
         distances: u64 =
-            "differences of neighbours among the sorted addresses of each CTA of each launch, without 0";
+            "nonzero differences between neighbours among each CTA's sorted addresses in each launch";
         share: f64 = "share of the distances of these accesses";
     }
 }
 
-/// Returns every bin of loads, then of stores; none if the analysis has no strides.
+/// Returns every bin for loads, then for stores; none if the analysis has no strides.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
     let strides = &source.communication.strides;
     if strides.is_empty() {

@@ -1,4 +1,4 @@
-//! Figure 6.7: communicating bytes of each superstep.
+//! Figure 6.7: bytes communicated in each superstep.
 
 use crate::columns;
 use crate::metrics::Source;
@@ -11,10 +11,10 @@ table! {
         stream: u32 = columns::STREAM;
         superstep: u32 = columns::SUPERSTEP;
         kernel: String = columns::KERNEL;
-        stored_bytes: u64 ["bytes"] = "stored by it and read by another entity later";
+        stored_bytes: u64 ["bytes"] = "stored by the launch and later read by another entity";
         received_bytes: u64 ["bytes"] =
-            "read by it from other entities' stores, each byte once for each pair of CTAs";
-        loaded_bytes: u64 ["bytes"] = "read by it from other entities' stores, every access counted";
+            "read by the launch from other entities' stores, each byte once per pair of CTAs";
+        loaded_bytes: u64 ["bytes"] = "read by the launch from other entities' stores, counting every access";
     }
 }
 

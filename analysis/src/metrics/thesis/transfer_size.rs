@@ -9,9 +9,9 @@ use superstep_table::table;
 table! {
     /// Transfers of one size.
     pub struct TransferSizeRow = "transfer-size": Deserialize {
-        size_bytes: u64 ["bytes"] = "distinct bytes of a transfer";
+        size_bytes: u64 ["bytes"] = "distinct bytes in a transfer";
         transfers: u64 ["transfers"] = "transfers of this size";
-        cumulative_share: f64 = "share of the transfers that are at most as large";
+        cumulative_share: f64 = "share of the transfers of at most this size";
     }
 }
 

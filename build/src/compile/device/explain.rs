@@ -13,7 +13,7 @@ const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub schema_version: u32,
-    /// Number of copies of device functions that specialisation made.
+    /// Number of copies of device functions made by specialisation.
     pub clones: u64,
     /// Number of inline PTX statements with unknown effects on memory, accepted untraced.
     pub opaque_assembly: u64,
@@ -24,8 +24,8 @@ pub struct Explanation {
 pub struct MemoryOperation {
     #[serde(skip_serializing)]
     pub symbol: String,
-    /// The enclosing kernel or device function, demangled. A specialised copy has its number and the address spaces of its pointers:
-    /// `copy_0(global, shared)`.
+    /// The enclosing kernel or device function, demangled. For a specialised copy, its number and the address spaces of its
+    /// pointers are appended: `copy_0(global, shared)`.
     pub function: String,
     pub file: String,
     pub line: u32,

@@ -1,4 +1,4 @@
-//! The stages that only the CUDA backend has.
+//! Build stages specific to the CUDA backend.
 
 use std::borrow::Cow;
 use std::fs;
@@ -96,8 +96,8 @@ impl Builder {
         }
     }
 
-    /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other: never, if those of the
-    /// probe do not and ptxas makes the same native binaries without support for it.
+    /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other. They never
+    /// do if the probe's lanes do not and ptxas generates the same native binaries without support for it.
     fn native(&self, module: &Module, probe: Waits) -> Result<Native> {
         let code = self.instrument(module, &self.nothing()?)?;
         let ptx = self.ptx(module, &code.bitcode, None)?;
@@ -118,8 +118,8 @@ impl Builder {
         Ok(Native { cubins, waits })
     }
 
-    /// Returns PTX with limits for the kernels whose registers in `cubins` prevent launches, or residency, that are possible without the
-    /// probe; `None` if there are no such kernels, and in a dry run.
+    /// Returns PTX that limits the registers of kernels whose register use in `cubins` prevents launches, or residency,
+    /// possible without the probe; `None` if there are no such kernels, or in a dry run.
     fn limited(
         &self,
         ptx: &Path,
@@ -138,8 +138,9 @@ impl Builder {
     }
 }
 
-/// Whether lanes of a warp may wait for each other in loops. If so, ptxas generates code that lets other lanes proceed. Lanes that wait to
-/// reconverge after a branch then proceed too and stay apart, which doubles the warp's instructions.
+/// Whether lanes of a warp may wait for each other in loops. If so, ptxas generates code that lets other lanes proceed.
+/// Lanes that wait to reconverge after a branch then proceed too and stay diverged, which doubles the number of instructions
+/// that the warp executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     Never,

@@ -1,17 +1,18 @@
-//! Workarounds for PTX that ptxas miscompiles in code with a probe.
+//! Workarounds for PTX in code with a probe that ptxas miscompiles.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// Matches `set` with a result in single precision: guard, comparison, type, result, operands.
+/// Matches `set` with a single-precision result: guard, comparison, type, result, operands.
 static SET: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?P<guard>@!?[\w%$]+\s+)?\bset(?P<how>(?:\.\w+)+?)\.f32(?P<of>\.\w+)\s+(?P<result>[^,;{}]+),(?P<operands>[^;{}]+);";
     Regex::new(pattern).expect("a valid pattern")
 });
 
-/// Rewrites `set` to single precision. In a kernel with calls, ptxas 12.9.86 confuses 1.0 with the integer 1 if the result is used as bits.
+/// Rewrites `set` instructions with single-precision results. In a kernel with calls, ptxas 12.9.86 confuses 1.0 with the
+/// integer 1 if the result is used as bits.
 pub(crate) fn rewrite_miscompiled(ptx: &str) -> Cow<'_, str> {
     SET.replace_all(ptx, |set: &Captures| {
         let guard = set.name("guard").map_or("", |guard| guard.as_str());

@@ -1,9 +1,10 @@
-//! Limits the registers of kernels with a probe, so that they run in CTAs as large as without it.
+//! Limits the registers of kernels with a probe, so that their CTAs can be as large as without it.
 //!
-//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers allow. A probe takes more registers, so
-//! launches that work in the untraced program might fail. Both binaries are compared; if the probe takes too many, the kernel is assembled
-//! again with a limit. Other kernels get none, since ptxas uses all registers that a limit allows, even 64 where 48 are enough. A program
-//! that divides its work by the number of resident CTAs gets a limit that allows as many as without the probe.
+//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers allow. A probe needs
+//! additional registers, so launches that work in the untraced program might fail. Both binaries are compared; if the kernel
+//! with the probe needs too many registers, it is assembled again with a limit. Other kernels get no limit, since ptxas uses
+//! all registers that a limit allows, even 64 where 48 are enough. If a program divides its work by the number of resident
+//! CTAs, the limit allows as many of them as without the probe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,19 +15,20 @@ use crate::compile::{BuildError, Result};
 
 pub(crate) type Registers = BTreeMap<String, u32>;
 
-/// Registers per lane in each of the four partitions of an SM, which has 65,536 in all; from compute capability 7.0 on.
+/// Registers per lane in each of an SM's four partitions. An SM has 65,536 registers (compute capability 7.0 and later).
 const PART: u32 = 65_536 / 4 / 32;
 const STEP: u32 = 8;
-/// Maximum number of warps in one partition: of a CTA (1,024 threads), and of all resident CTAs (2,048 threads).
+/// Maximum number of warps per partition: for one CTA (1,024 threads), and for all resident CTAs (2,048 threads).
 const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
 const MOST: u32 = 255;
 
-/// `EIATTR_REGCOUNT` in the section `.nv.info`: the index of a symbol, and the number of registers of the function that it names.
+/// `EIATTR_REGCOUNT` in the section `.nv.info`: a symbol index, and the number of registers used by the function that the
+/// symbol names.
 const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 
-/// Returns `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with the binary in
-/// `native` for the same architecture, without the probe. With `as_resident`, as many CTAs must stay resident. `None` if there are no such
-/// kernels.
+/// Returns `ptx` with limits for the kernels that use too many registers in one of the `probed` binaries, compared with the
+/// `native` binary for the same architecture. With `as_resident`, as many CTAs must be resident as without the probe.
+/// Returns `None` if there are no such kernels.
 pub(crate) fn limited(
     ptx: &str,
     native: &[Registers],
@@ -69,22 +71,23 @@ pub(crate) fn limited(
     Some(text)
 }
 
-/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, with `all_resident`, as many of them.
-/// Warps are spread evenly over the partitions of an SM.
+/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, with `all_resident`, as
+/// many resident CTAs. Warps are spread evenly over the partitions of an SM.
 fn limit_of(native: u32, all_resident: bool) -> u32 {
     let warps = PART / native.max(1).next_multiple_of(STEP);
     let warps = warps.clamp(1, MOST_WARPS[usize::from(all_resident)]);
     (PART / warps / STEP * STEP).min(MOST)
 }
 
-/// A kernel in PTX from `llc`, or a device function, whose name is omitted.
+/// A kernel or a device function (without its name) in PTX from `llc`.
 #[derive(Default)]
 struct Kernel<'a> {
     name: Option<&'a str>,
     body: usize,
     has_own_size: bool,
     has_own_limit: bool,
-    /// It reads an `%envreg`, the address of the words with which a cooperative launch waits for the whole grid.
+    /// Whether it reads an `%envreg` register: the address of the words that a cooperative launch uses to synchronise the
+    /// grid.
     waits_for_grid: bool,
 }
 
@@ -129,7 +132,7 @@ pub(crate) fn of(binary: &Path) -> Result<Registers> {
     let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
     read(&bytes).map_err(|reason| {
         BuildError::installation(
-            format!("the registers of the kernels in {}", binary.display()),
+            format!("the register counts of the kernels in {}", binary.display()),
             format!("{reason}; run `superstep doctor` to see which ptxas wrote it"),
         )
     })
@@ -145,7 +148,7 @@ enum CubinError {
 
 fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
     let binary = object::File::parse(bytes)?;
-    // A module without kernels may lack it.
+    // A module without kernels may lack this section.
     let Some(section) = binary.section_by_name(".nv.info") else {
         return Ok(Registers::new());
     };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_message_has_command_and_output() {
+fn the_message_contains_the_command_and_its_output() {
     let error = BuildError::Command {
         subject: "toy/a.cu".into(),
         stage: "device IR",

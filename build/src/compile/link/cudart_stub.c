@@ -1,6 +1,6 @@
-/* The stub that executables and shared libraries contain in place of libcudart. Each function of the CUDA runtime is a jump through
- * a slot, which its first call fills, so the same executable runs with any of Superstep's runtimes. Compiled once for each
- * installation. SUPERSTEP_NAMES is the file with the list of functions, SUPERSTEP_RUNTIME the library to use if the environment
+/* The stub that executables and shared libraries contain in place of libcudart. Each function of the CUDA runtime jumps through a slot that
+ * its first call fills, so the same executable runs with any of Superstep's runtimes. Compiled once per installation. SUPERSTEP_NAMES is
+ * the file with the list of functions, SUPERSTEP_RUNTIME the library to use if the environment
  * variable of that name is not set. */
 
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@ static const char *const names[] = {
 
 enum { COUNT = sizeof names / sizeof *names, LIBRARIES = 4 };
 
-/* Returns the function `name` of the first library that has it. */
+/* Returns the function `name` from the first library that has it. */
 static void *find(const char *name) {
   static void *libraries[LIBRARIES];
   const char *list = getenv("SUPERSTEP_RUNTIME");
@@ -41,14 +41,14 @@ static void *find(const char *name) {
     void *function = dlsym(libraries[i], name);
     if (function) return function;
   }
-  /* The CPU runtime notes the name in the capture before it ends the program. */
+  /* The CPU runtime records the name in the capture before it terminates the program. */
   void (*unsupported)(const char *) = (void (*)(const char *))dlsym(libraries[0], "__superstep_unsupported");
   if (unsupported) unsupported(name);
-  fprintf(stderr, "superstep: no CUDA runtime here has %s\n", name);
+  fprintf(stderr, "superstep: no CUDA runtime here provides %s\n", name);
   exit(70);
 }
 
-/* Restores the name that the runner gave the program, which the start script cannot pass on. Children of the program keep theirs. */
+/* Restores the name that the runner gave the program, which the start script cannot pass on. Child processes keep their own names. */
 __attribute__((constructor)) static void take_name(int argc, char **argv) {
   const char *name = getenv("SUPERSTEP_NAME");
   if (!name) return;
@@ -65,8 +65,8 @@ __attribute__((visibility("hidden"), used)) void *superstep_resolve(unsigned lon
   return function;
 }
 
-/* Preserves all registers that pass arguments. At a function's entry the stack is 8 bytes off a 16-byte boundary, as it is after
- * pushing the number and seven registers. */
+/* Preserves all argument registers. At a function's entry the stack is 8 bytes off a 16-byte boundary, and it still is after the number and
+ * seven registers have been pushed. */
 __asm__(".text\n"
         ".Lresolve:\n"
         "  push %rax; push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9\n"

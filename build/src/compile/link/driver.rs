@@ -1,4 +1,5 @@
-//! Stand-ins for the driver's libraries. Programs are linked with them, and load them on the CPU backend, which has no driver.
+//! Stand-ins for the driver libraries. Programs are linked with them, and load them at run time on the CPU backend, which
+//! has no driver.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +51,7 @@ impl Driver {
 }
 
 impl Builder {
-    /// Builds the stand-in for a driver's library; `None` if the CUDA toolkit lacks its headers.
+    /// Builds the stand-in for a driver library; `None` if the CUDA toolkit lacks its headers.
     pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>> {
         let functions = driver.functions(&self.tools.cuda_include);
         if functions.is_empty() {
@@ -71,7 +72,7 @@ impl Builder {
         (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
     }
 
-    /// Replaces the driver's libraries in the linker's flags by stand-ins, so that programs build without a driver.
+    /// Replaces the driver libraries in the linker flags with stand-ins, so that programs build without a driver.
     pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args> {
         flags.iter().try_fold(Args::default(), |args, flag| {
             let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
@@ -86,7 +87,7 @@ impl Builder {
         })
     }
 
-    /// Returns the stand-in for a library that a program needs on the CPU backend, if it is the driver's.
+    /// Returns the stand-in for a library that a program needs on the CPU backend, if it is a driver library.
     pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>> {
         let is_it = |driver: &&Driver| driver.file == library.file_name();
         match DRIVERS.iter().find(is_it) {

@@ -1,4 +1,4 @@
-//! Links a program's objects with the stub of libcudart.
+//! Links a program's objects with the libcudart stub.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::compile::steps::stage::{Args, OBJECT, Subject};
 use crate::compile::{Builder, Program, Result};
 use crate::run::proprietary::functions;
 
-/// Prefixes of the runtime's functions in the stub of libcudart, including those for programs with their own probes.
+/// Prefixes of the runtime functions in the libcudart stub, including those for programs with their own probes.
 const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
 
 impl Builder {

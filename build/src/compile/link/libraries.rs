@@ -1,4 +1,4 @@
-//! Shared libraries that an executable needs, and what supplies each on another machine.
+//! Shared libraries that an executable needs, and where each comes from on another machine.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::run::proprietary::functions;
 /// A shared library that an executable needs, directly or indirectly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Library {
-    /// Name as in the executable; one with a folder is not searched for.
+    /// Name as given in the executable. A name that contains a folder is not searched for.
     pub name: String,
     pub path: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supplier {
-    /// The machine itself: what every distribution has, and the driver.
+    /// The machine itself: libraries that every distribution has, and the driver.
     Machine,
-    /// NVIDIA's installer: proprietary, and hundreds of megabytes.
+    /// NVIDIA's installer: these libraries are proprietary and take hundreds of megabytes.
     Nvidia,
     Program,
 }
@@ -40,7 +40,7 @@ impl Library {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// True for cuBLAS, whose functions the CPU backend has as far as OpenBLAS does.
+    /// Returns true for cuBLAS; the CPU backend provides those of its functions that OpenBLAS has.
     pub fn is_blas(&self) -> bool {
         self.file_name().starts_with("libcublas.so")
     }
@@ -73,7 +73,7 @@ pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library])
         Some(library) => Err(BuildError::unsupported(
             format!("{program} for the CPU backend"),
             format!(
-                "it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}",
+                "it needs {library}, whose code is precompiled and runs only on a GPU; run it with --backend cuda on a machine with a GPU, or build it without {library}",
                 library = library.file_name()
             ),
         )),
@@ -82,8 +82,8 @@ pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library])
 }
 
 impl Builder {
-    /// Returns the first lines of a start script, which find NVIDIA's libraries or replacements if the program needs any. The words are the
-    /// command, executable and runtime, quoted for the shell.
+    /// Returns the first lines of a start script, which find NVIDIA's libraries or replacements if the program needs any.
+    /// The three strings are the command, the executable and the runtime, quoted for the shell.
     pub(crate) fn find_proprietary(
         &self,
         executable: &Path,
@@ -121,7 +121,7 @@ impl Builder {
             Some(function) => Err(BuildError::unsupported(
                 format!("{program} for the CPU backend"),
                 format!(
-                    "it calls {function} of cuBLAS, for which OpenBLAS has no replacement; run it with --backend cuda on a machine with a GPU"
+                    "it calls the cuBLAS function {function}, for which OpenBLAS has no replacement; run it with --backend cuda on a machine with a GPU"
                 ),
             )),
         }
@@ -137,8 +137,8 @@ pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool> {
     })
 }
 
-/// Returns whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
-/// from the next instruction. True for a file without symbols, which may.
+/// Returns whether the code in a file calls a stub function whose name begins with `start`. The linker has resolved the
+/// calls to distances from the next instruction. Returns true for a file without symbols, since it may call one.
 fn calls(file: &Path, start: &str) -> Result<bool> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
@@ -182,7 +182,7 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>> {
         return Err(BuildError::unsupported(
             file.display().to_string(),
             format!(
-                "the loader cannot start it here: `ldd` ended with {}: {}",
+                "the dynamic loader cannot load it here: `ldd` ended with {}: {}",
                 output.status,
                 String::from_utf8_lossy(&output.stderr).trim_end()
             ),
@@ -202,7 +202,7 @@ fn has_section(file: &Path, name: &str) -> Result<bool> {
     Ok(parsed.is_ok_and(|file| file.section_by_name(name).is_some()))
 }
 
-/// Parses a line of `ldd`: `name => path (address)` or `path (address)`. A library that is not found has no address.
+/// Parses a line of `ldd`: `name => path (address)` or `path (address)`. The line of a missing library has no address.
 fn library(line: &str) -> Option<Library> {
     let place = |found: &str| {
         found

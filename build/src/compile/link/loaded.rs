@@ -1,8 +1,8 @@
-//! Lists the modules that a program's executable loads when it starts, one list for each variant.
+//! Lists the modules that a program's executable loads when it starts, one list per variant.
 //!
-//! The modules of an executable and its libraries are compiled in the same stages, whichever build system made it. The runtime loads the
-//! result, a shared object or a GPU binary, when a module registers itself (`runtime/core/src/loaded.rs`), from a list that an environment
-//! variable names. Thus one executable serves both backends and all probes.
+//! The modules of an executable and its libraries are compiled in the same stages, whichever build system built it. When a
+//! module registers itself (`runtime/core/src/loaded.rs`), the runtime loads the result, a shared object or a GPU binary,
+//! from a list named in an environment variable. Thus one executable serves both backends and all probes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -38,8 +38,8 @@ pub fn started_by(start: &Path) -> PathBuf {
     executable.unwrap_or_else(|_| start.to_owned())
 }
 
-/// Returns the identity of a variant, independent of its location: a hash of its executable and of everything that it loads. The script in
-/// a bundle contains it.
+/// Returns the identity of a variant, independent of its location: a hash of its executable and of everything that it loads.
+/// A bundle's script contains it.
 pub fn identity(start: &Path) -> std::io::Result<String> {
     let list = start.with_file_name(LIST);
     if !list.is_file() {
@@ -67,7 +67,7 @@ impl Builder {
             if unit.language != Language::Built {
                 return Err(BuildError::unsupported(
                     unit_name(program, unit),
-                    "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs",
+                    "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens at run time",
                 ));
             }
             let file = program.folder.join(&unit.file);
@@ -83,7 +83,7 @@ impl Builder {
         if records.is_empty() {
             return Err(BuildError::unsupported(
                 &program.name,
-                "it and its shared libraries contain no device code; build it with `superstep build -- make`, or whatever builds it; use --with to name what a script starts",
+                "it and its shared libraries contain no device code; build it with `superstep build -- make`, or its own build command; use --with to name the programs that a script starts",
             ));
         }
         let modules = (self.options.first_module..).zip(&records);
@@ -96,7 +96,8 @@ impl Builder {
         modules.collect()
     }
 
-    /// Writes the list of the instrumented `modules`. Each also loads `host`, a probe's host code, of which only the first has an effect.
+    /// Writes the list of the instrumented `modules`. Each also loads `host`, a probe's host code; only the first load has
+    /// an effect.
     pub(crate) fn loaded_list(
         &self,
         modules: &[Module],
@@ -169,15 +170,17 @@ impl Builder {
         let variables = format!("{RUNTIME}={runtime} {MODULES}={list} ");
         match self.options.backend {
             Backend::Cpu => variables,
-            // Proprietary libraries find the driver by `dlsym`, which finds the interposer only if preloaded.
+            // Proprietary libraries look up driver functions with `dlsym`, which finds the interposer only if it is
+            // preloaded.
             Backend::Cuda => {
                 format!("{variables}LD_PRELOAD=\"${{LD_PRELOAD:+$LD_PRELOAD:}}\"{first} ")
             }
         }
     }
 
-    /// Copies the modules that `start` loads into the folder `place`, and writes a script `name` there that starts `executable`, a file in
-    /// `place/built`. Script and list use relative paths; shared libraries are in `libraries`, relative to `place`.
+    /// Copies the modules that `start` loads into the folder `place`, and writes a script `name` there that starts
+    /// `executable`, a file in `place/built`. The script and the list use relative paths; shared libraries are in
+    /// `libraries`, relative to `place`.
     pub fn place(
         &self,
         start: &Path,
@@ -186,7 +189,8 @@ impl Builder {
         name: &str,
         libraries: &str,
     ) -> Result<()> {
-        let identity = identity(start).map_err(BuildError::io("read what is loaded by", start))?;
+        let identity =
+            identity(start).map_err(BuildError::io("read the files loaded by", start))?;
         let mut head = format!(
             "here=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
              export LD_LIBRARY_PATH=\"$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n"
@@ -216,7 +220,7 @@ fn place_modules(list: &Path, modules: &Path, name: &str) -> Result<()> {
     fs::create_dir_all(modules).map_err(BuildError::io("create", modules))?;
     let text = fs::read_to_string(list).map_err(BuildError::io("read", list))?;
     let mut placed = String::new();
-    // A probe's host code is in each line and must be one file.
+    // A probe's host code is named in every line but must be a single file.
     let mut names: Vec<PathBuf> = Vec::new();
     for line in text.lines() {
         let mut words: Vec<String> = line.split('\t').map(str::to_owned).collect();

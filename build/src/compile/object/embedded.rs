@@ -1,5 +1,5 @@
-//! Device code in host objects. A host object contains its module's device code as a record, and a NUL-terminated module id in place of the
-//! GPU binary. `superstep nvcc` and suites produce the same objects.
+//! Device code in host objects. A host object contains its module's device code as a record, and a NUL-terminated module ID
+//! in place of the GPU binary. `superstep nvcc` and suites produce the same objects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ impl Builder {
         Ok(objects)
     }
 
-    /// Compiles the only unit of `program` to an object with its device code.
+    /// Compiles the only unit of `program` to an object that contains its device code.
     pub fn object_with_device_code(
         &self,
         program: &Program,
@@ -119,7 +119,7 @@ impl Builder {
             &embedded.ir.front_end,
             DEPENDENCIES,
         )));
-        // Files of the cache may vanish.
+        // Cached files may be removed at any time.
         dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));

@@ -1,7 +1,7 @@
-/* Registers the device code of a program whose units were linked into one module. Compiled once for each such program.
+/* Registers the device code of a program whose units were linked into one module. Compiled once per such program.
  * SUPERSTEP_IMAGE is the file that takes the place of the GPU binary.
  *
- * Clang, given -fgpu-rdc, describes every kernel and every variable of a unit by an entry in the section
+ * Clang, given -fgpu-rdc, describes every kernel and every variable of a unit with an entry in the section
  * llvm_offload_entries; the layout and the meaning of the flags are those of LLVM 22's llvm/Frontend/Offloading/Utility.h. */
 
 #include <stdint.h>
@@ -20,8 +20,8 @@ struct Entry {
   void *pointer; /* address of the host's pointer to a managed variable */
 };
 
-/* The symbols of the linked units, and the kind of the entry in front of each unit's entries, whose address is the unit's symbol. The list
- * has the entries of all units in the file, including those that were linked elsewhere. */
+/* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has the unit's symbol as its address.
+ * The list contains the entries of all units in the file, including those linked into other modules. */
 extern const char superstep_units[] __attribute__((visibility("hidden")));
 extern const char superstep_units_end[] __attribute__((visibility("hidden")));
 enum { UNIT = 0x5353 };
@@ -57,7 +57,7 @@ static void **binary;
 
 static void unregister(void) { __cudaUnregisterFatBinary(binary); }
 
-/* A template's kernel or an inline variable is in the list of every unit that uses it. */
+/* A template kernel or an inline variable has an entry in every unit that uses it. */
 static int seen_before(const struct Entry *entry) {
   for (const struct Entry *other = __start_llvm_offload_entries; other != entry; ++other)
     if (other->kind == CUDA && other->address == entry->address) return 1;
@@ -74,7 +74,7 @@ static void register_variable(const struct Entry *entry) {
     __cudaRegisterManagedVar(binary, entry->pointer, entry->name, entry->name, external, entry->bytes, constant, 0);
     return;
   }
-  fprintf(stderr, "superstep: failed to register %s: textures and surfaces of separately compiled device code are not supported\n",
+  fprintf(stderr, "superstep: failed to register %s: textures and surfaces in separately compiled device code are not supported\n",
           entry->name);
   abort();
 }

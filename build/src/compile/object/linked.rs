@@ -1,4 +1,4 @@
-//! Separate device compilation: programs whose kernels call device functions of other units, or use their variables.
+//! Separate device compilation: programs whose kernels call device functions in other units, or use their variables.
 //!
 //! nvcc compiles such units with `-rdc=true` and links their binaries with `nvlink`. Here the units' device IR is linked into one module
 //! before the analysis, which thus sees both caller and callee of every call, and becomes one binary. On the host side, Clang's `-fgpu-rdc`
@@ -11,7 +11,7 @@ use crate::manifest::Flags;
 
 pub(crate) const FLAG: &str = "-fgpu-rdc";
 
-/// Clang's and nvcc's flags for separate device compilation, of which Clang has only the first.
+/// Clang's and nvcc's flags for separate device compilation. Clang has only the first.
 const FLAGS: [&str; 5] = [
     FLAG,
     "-rdc=true",
@@ -28,7 +28,7 @@ pub(crate) fn asked(flags: &Flags) -> bool {
     flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
 }
 
-/// Returns a header for a linked unit: an entry in front of that list, which refers to `symbol`.
+/// Returns a header for a linked unit. It adds an entry that refers to `symbol` in front of the unit's own entries.
 pub(crate) fn mark(symbol: &str) -> String {
     let lines = [
         ".pushsection llvm_offload_entries,\\\"aw\\\",@progbits",

@@ -1,4 +1,4 @@
-//! Records of device code, which compilation writes into host objects, and which are read from executables.
+//! Records of device code: compilation writes them into host objects, and they are read from executables.
 //!
 //! A record is in the section [`SECTION`], which is not loaded at run time. Linkers join the sections of their inputs, so a file has one
 //! record for each of its modules:
@@ -26,7 +26,8 @@ const PREFIX: usize = MAGIC.len() + 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) name: String,
-    /// Working folder of the compiler, to which file names are relative. Empty in programs of suites, which do not depend on it.
+    /// Working folder of the compiler, to which file names are relative. Empty for suite programs, which do not depend on
+    /// it.
     pub(crate) folder: String,
     /// Whether it is to be linked with other device code.
     pub(crate) relocatable: bool,
@@ -73,8 +74,8 @@ impl DeviceCodeRecord {
         hash_bytes(&self.encode()).to_string()
     }
 
-    /// Returns the symbol by which a host object refers to relocatable device code. The object of the device link defines it, so that
-    /// linkers extract that object from an archive, and report the symbol if the device link is missing.
+    /// Returns the symbol by which a host object refers to relocatable device code. The device link's object defines it, so
+    /// that linkers extract that object from an archive, and report the symbol if the device link is missing.
     pub(crate) fn symbol(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric();
         let name = self.head.name.replace(|letter| !is_plain(letter), "_");
@@ -150,12 +151,12 @@ pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
-            // The program has already loaded the libraries that a plugin does not find.
+            // A plugin may need libraries that the program has already loaded.
             (Supplier::Program, None) if is_started(executable)? => {
                 return Err(BuildError::unsupported(
                     executable.display().to_string(),
                     format!(
-                        "the loader does not find its shared library {}; name the library's folder in LD_LIBRARY_PATH",
+                        "the loader cannot find its shared library {}; add the library's folder to LD_LIBRARY_PATH",
                         library.name
                     ),
                 ));

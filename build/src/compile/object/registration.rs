@@ -1,7 +1,8 @@
 //! Makes a unit register its device code before its global objects are constructed, since their constructors may launch kernels.
 //!
-//! nvcc registers in a constructor function of the unit, which g++ runs before the unit's initialisers; Clang registers after them.
-//! Therefore a header adds an empty entry in front of all others, which is swapped with Clang's.
+//! nvcc registers device code in a constructor function of the unit, which g++ runs before the unit's initialisers; Clang
+//! registers it after them. Therefore a header adds an empty entry in front of all others, and [`register_first`] swaps it
+//! with Clang's.
 
 use object::elf::{FileHeader64, Rela64, SHT_SYMTAB, STT_SECTION, SymbolSection};
 use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};

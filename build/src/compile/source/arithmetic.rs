@@ -2,8 +2,8 @@
 
 use crate::manifest::Flags;
 
-/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default, square roots in single precision are rounded correctly; with this flag,
-/// libdevice approximates them.
+/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default, single-precision square roots are rounded correctly; with this
+/// flag, libdevice approximates them.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
 
 pub(crate) fn is_set(flags: &Flags, wanted: &str) -> bool {

@@ -1,5 +1,5 @@
-//! Support for old code that nvcc and older compilers accept and Clang does not: nvcc's implicit declarations, textures, replacements for
-//! missing headers, C before C99, launch brackets with spaces. No measure is specific to one program.
+//! Support for old code that nvcc and older compilers accept and Clang does not: nvcc's implicit declarations, textures,
+//! replacements for missing headers, C before C99, launch brackets with spaces. No workaround is specific to one program.
 
 use std::borrow::Cow;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::manifest::Language;
 
 const FOLDER: &str = "harness/compatibility";
 
-/// Headers of CUDA 12 and 13 with libcu++'s barriers in shared memory.
+/// Headers in CUDA 12 and 13 that define libcu++'s barriers for shared memory.
 const BARRIERS: [&str; 3] = [
     "cuda/__barrier/barrier_block_scope.h",
     "cccl/cuda/__barrier/barrier_block_scope.h",
@@ -37,7 +37,7 @@ const OLD_C: [&str; 5] = [
 /// Before C++11, an identifier directly after a string literal could only be a macro.
 const OLD_LITERALS: &str = "-Wno-reserved-user-defined-literal";
 
-/// Matches a launch with spaces inside its brackets, up to the parenthesis of the kernel's arguments.
+/// Matches a launch with spaces inside its brackets, up to the opening parenthesis of the kernel's arguments.
 static SPLIT_LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"<(\s*)<(\s*)<([^;{}]*?)>(\s*)>(\s*)>(\s*)\(").expect("the pattern is valid")
 });
@@ -72,7 +72,7 @@ impl Builder {
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
-    /// Makes the compiler read an edited text in place of one of its own headers.
+    /// Makes the compiler read an edited copy in place of one of its own headers.
     fn edited(&self, args: Args, header: &str, edit: fn(&str) -> String) -> Result<Args> {
         let header = self.tools.clang_include.join(header);
         let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
@@ -80,12 +80,12 @@ impl Builder {
         Ok(read_as(args, &header, file))
     }
 
-    /// Allows barriers of libcu++ in shared variables. nvcc runs no destructors of shared variables; Clang rejects those that are not
-    /// empty. Therefore the compiler reads a header in which the destructor of a barrier has another name.
+    /// Allows libcu++ barriers as shared variables. nvcc does not run the destructors of shared variables; Clang rejects
+    /// non-empty ones. Therefore the compiler reads a copy of the header in which the barrier's destructor is renamed.
     fn shared_barriers(&self) -> Result<Args> {
         let mut args = Args::default();
         for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
-            // This version of CUDA has it elsewhere.
+            // This version of CUDA has the header elsewhere.
             let Ok(text) = fs::read_to_string(&header) else {
                 continue;
             };
@@ -101,16 +101,16 @@ impl Builder {
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
-    /// Returns flags for replacements of missing headers and of those of graphics libraries and OpenMP. The latter take precedence over the
-    /// system's, since nothing is linked with these libraries.
+    /// Returns flags for replacements for missing headers and for the headers of graphics libraries and OpenMP. The latter
+    /// take precedence over the system's headers, since nothing is linked with these libraries.
     fn stand_ins(&self) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
         Ok(args.text("-isystem").place("", &folder.join("unlinked")))
     }
 
-    /// Makes the compiler read edited texts in place of some files: with the manifest's constants and, in CUDA, with launch brackets joined
-    /// and texture references declared in constant memory. Line numbers do not change.
+    /// Makes the compiler read edited copies in place of some files: with the manifest's constants and, in CUDA, with launch
+    /// brackets joined and texture references declared in constant memory. Line numbers do not change.
     pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {

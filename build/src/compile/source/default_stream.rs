@@ -1,7 +1,7 @@
-//! Programs with a default stream for each host thread, which nvcc builds with `--default-stream per-thread`.
+//! Programs with a default stream per host thread, which nvcc builds with `--default-stream per-thread`.
 //!
-//! A macro makes CUDA's headers call other functions, and Clang's flag makes launches call another one. nvcc launches with functions of a
-//! header, so the macro alone is enough there.
+//! A macro makes CUDA's headers call other functions, and Clang's flag makes kernel launches call another function. nvcc
+//! launches kernels with functions from a header, so the macro alone is enough there.
 
 use crate::manifest::Flags;
 
@@ -12,8 +12,8 @@ pub(crate) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread
 
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 
-/// Translates nvcc's or Clang's flag for per-thread default streams to the definition of the macro, and one for the default to `None`.
-/// Returns other flags unchanged.
+/// Translates nvcc's or Clang's flag for per-thread default streams to the definition of the macro, and a flag for the
+/// legacy default stream to `None`. Returns other flags unchanged.
 pub(crate) fn translated(word: &str) -> Option<&str> {
     let value = [
         "--default-stream=",

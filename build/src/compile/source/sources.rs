@@ -1,4 +1,4 @@
-//! The text of a translation unit and of the program's files that it includes, in which old code is recognised.
+//! Source text of a translation unit and of the program's files that it includes, used to recognise old code.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -31,8 +31,8 @@ pub(crate) struct SourceText {
     pub(crate) text: String,
 }
 
-/// Returns whether a CUDA file of `program` declares a texture reference before preprocessing. A declaration that the preprocessor drops does no
-/// harm.
+/// Returns whether a CUDA file in `program` declares a texture reference before preprocessing. A declaration that the
+/// preprocessor removes does no harm.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {
         matches!(in_constant_memory(text), Cow::Owned(_))
@@ -54,7 +54,8 @@ pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
     TEXTURE_REFERENCE.replace_all(text, "${1}__constant__ ${2}")
 }
 
-/// Reads a unit and every file that it includes from the program's folders, each once. Unreadable files are left to the compiler.
+/// Reads a unit and every file that it includes from the program's folders, each once. The compiler reports unreadable
+/// files.
 pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
     let mut texts = Vec::new();
     let mut seen = BTreeSet::from([unit.file.clone()]);
@@ -79,7 +80,7 @@ pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
     texts
 }
 
-/// Returns `path` without `.` and without folders that `..` leaves again, so that each file has one name.
+/// Returns `path` with `.` and, where possible, `..` resolved, so that each file has one name.
 pub(crate) fn normalised(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for part in path.components() {

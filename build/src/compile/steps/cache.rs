@@ -43,7 +43,7 @@ impl StepCache {
         if !outputs.iter().all(|name| folder.join(name).is_file()) {
             return None;
         }
-        // A read-only cache is not pruned either.
+        // Errors do not matter: a read-only cache is not pruned either.
         let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
         Some(folder)
     }

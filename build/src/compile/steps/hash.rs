@@ -1,4 +1,5 @@
-//! Content hashes, for keys of cached steps. Each file is read once per process; its hash is kept by path, size and modification time.
+//! Content hashes, for keys of cached steps. Each file is read once per process; its hash is then looked up by path, size
+//! and modification time.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! Limits the size of the cache of build steps by removing the least recently used.
+//! Limits the size of the build-step cache by removing the least recently used steps.
 //!
-//! The modification time of a step's folder is that of its last use, which `StepCache::find` sets. Recently used steps are kept whatever
-//! the size, since another process may be building with them.
+//! The modification time of a step's folder is that of its last use, which `StepCache::find` sets. Recently used steps are
+//! kept regardless of the size limit, since another process may be building with them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -39,7 +39,8 @@ struct Step {
 }
 
 impl StepCache {
-    /// Removes the least recently used steps until the rest is within `limits`, and unfinished steps of killed processes.
+    /// Removes the least recently used steps until the rest is within `limits`, and unfinished steps left by killed
+    /// processes.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {
@@ -58,13 +59,13 @@ impl StepCache {
             if result.kept_bytes <= limits.bytes || !old(step.used) {
                 break;
             }
-            // Renamed first, so that no process finds a part of it.
+            // Renamed first, so that no process finds a partially removed step.
             fs::create_dir_all(&scratch).map_err(failed(&scratch))?;
             let name = step.folder.file_name().unwrap_or_default();
             let aside = scratch.join(name);
             match fs::rename(&step.folder, &aside) {
                 Ok(()) => fs::remove_dir_all(&aside).map_err(failed(&aside))?,
-                // Another process prunes too.
+                // Another process is pruning too.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(&step.folder)(error)),
             }
@@ -87,7 +88,7 @@ impl StepCache {
         let mut steps = Vec::new();
         for group in entries(&self.root().join("steps"))? {
             for step in entries(&group.path())? {
-                // Removed in the meantime.
+                // The step has been removed in the meantime.
                 let Ok(data) = step.metadata() else { continue };
                 let files = entries(&step.path())?;
                 let bytes = files.iter().filter_map(|file| file.metadata().ok());

@@ -1,4 +1,4 @@
-//! One cached command of the pipeline: its tool and arguments, its key, and its outputs.
+//! A cached command in the pipeline: its tool and arguments, its key, and its outputs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,13 +17,13 @@ pub(crate) const BITCODE: &str = "out.bc";
 pub(crate) const OBJECT: &str = "out.o";
 pub(crate) const LIBRARY: &str = "out.so";
 pub(crate) const DEPENDENCIES: &str = "out.d";
-/// Warnings of a compiler that succeeded.
+/// Warnings from a compiler that succeeded.
 pub(crate) const MESSAGES: &str = "messages.txt";
 
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub path: PathBuf,
-    /// Version, or hash of the executable; part of every key.
+    /// Version, or hash of the executable. Part of every key.
     pub identity: String,
 }
 
@@ -32,7 +32,7 @@ enum Arg {
     Text(String),
     /// A path that does not change the result, so it is not part of the key.
     Place(String),
-    /// An input file, between a prefix and a suffix. The key has its content, not its path.
+    /// An input file, between a prefix and a suffix. The key contains its content, not its path.
     Input(String, PathBuf, &'static str),
     Output(&'static str),
 }
@@ -79,7 +79,7 @@ impl Args {
         self.text(flag).with([Arg::Output(name)])
     }
 
-    /// For a compiler: the content of the headers that it reads is part of the key.
+    /// Makes the content of the headers that a compiler reads part of the key.
     pub fn reading_headers(self) -> Self {
         let headers = Some(DEPENDENCIES);
         let args = self.text("-MD").output("-MF", DEPENDENCIES);
@@ -221,7 +221,7 @@ impl Stage<'_> {
         let changed = || {
             BuildError::unsupported(
                 self.subject.name,
-                "a header changed or vanished while it was compiled; build again",
+                "a header changed or disappeared during compilation; build again",
             )
         };
         let key = self.key_with(command_key, &list).ok_or_else(changed)?;
@@ -292,7 +292,7 @@ impl Stage<'_> {
             return Err(BuildError::Interrupted);
         }
         let status = if output.status.success() {
-            "ended successfully but did not write a file that it should have written".to_owned()
+            "succeeded but did not write all expected output files".to_owned()
         } else {
             format!("ended with {}", output.status)
         };

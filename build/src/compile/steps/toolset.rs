@@ -1,4 +1,4 @@
-//! The programs of the pipeline, and their identities for keys.
+//! The programs in the pipeline, and their identities for cache keys.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ fn flag_names_are_unique() {
 }
 
 #[test]
-fn values_follow_flags_of_one_letter_directly() {
+fn values_may_directly_follow_one_letter_flags() {
     let value = |flag| look_up(flag).map(|(_, _, value)| value);
     for flag in ["t4", "t=4", "threads=4"] {
         assert_eq!(value(flag), Some(Some("4".into())), "{flag}");

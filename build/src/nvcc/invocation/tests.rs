@@ -37,7 +37,7 @@ fn the_most_specific_mode_wins() {
 }
 
 #[test]
-fn a_command_line_of_cmake_is_parsed() {
+fn a_command_line_from_cmake_is_parsed() {
     let invocation = parse(
         "-forward-unknown-to-host-compiler -DA=1 -I/src/include -isystem=/sys --options-file /dev/null -O3 -DNDEBUG -std=c++17 \
          \"--generate-code=arch=compute_80,code=[compute_80,sm_80]\" -Xcompiler=-fPIC,-Wall --expt-relaxed-constexpr -Wextra \
@@ -64,7 +64,7 @@ fn a_command_line_of_cmake_is_parsed() {
 }
 
 #[test]
-fn values_follow_attached_or_after_an_equals_sign() {
+fn values_may_be_attached_separate_or_after_an_equals_sign() {
     for line in [
         "-I inc a.cu",
         "-Iinc a.cu",
@@ -183,7 +183,7 @@ fn flags_for_one_operation_override_fast_math() {
 }
 
 #[test]
-fn options_of_a_file_replace_its_name() {
+fn options_from_a_file_replace_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.rsp");
     std::fs::write(&file, "-I\"a folder\" -DTEXT=\\\"x\\\"\n one.o").unwrap();

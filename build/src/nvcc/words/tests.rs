@@ -1,9 +1,9 @@
-//! Words of command lines and of option files.
+//! Words in command lines and option files.
 
 use super::*;
 
 #[test]
-fn commas_divide_values() {
+fn commas_separate_values() {
     let found = |text: &str| macros(text).collect::<Vec<_>>();
     assert_eq!(found("N=1\\,2"), ["N=1,2"]);
     assert_eq!(found("N=1,2"), ["N=1,2"]);
@@ -12,7 +12,7 @@ fn commas_divide_values() {
 }
 
 #[test]
-fn words_for_other_programs_are_split_like_in_a_shell() {
+fn words_for_other_programs_are_split_as_in_a_shell() {
     let found = |text: &str| parts(text).collect::<Vec<_>>();
     // As CMake's FindCUDA passes them.
     let text = r#","-fPIC","-O3","-DNAME=\"a, b\"",,"#;

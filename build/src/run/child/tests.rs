@@ -36,7 +36,7 @@ fn a_signal_is_distinguished_from_an_exit() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = run(&shell(folder.path(), "kill -SEGV $$")).unwrap();
     assert_eq!(outcome.end, End::Signalled(libc::SIGSEGV));
-    assert_eq!(outcome.end.to_string(), "was ended by signal 11 (SIGSEGV)");
+    assert_eq!(outcome.end.to_string(), "was killed by signal 11 (SIGSEGV)");
 }
 
 #[test]
@@ -55,16 +55,16 @@ fn a_timeout_kills_the_whole_process_group() {
             fs::read_to_string(format!("/proc/{}/status", grandchild.trim())).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")
     };
-    // The signal is sent; when it arrives is up to the scheduler.
+    // The signal has been sent, but the scheduler decides when it takes effect.
     let gone_soon = (0..500).any(|_| {
         thread::sleep(Duration::from_millis(10));
         gone()
     });
-    assert!(gone_soon, "the grandchild lives on");
+    assert!(gone_soon, "the grandchild is still running");
 }
 
 #[test]
-fn a_program_is_killed_a_while_after_a_file_appears() {
+fn a_program_is_killed_some_time_after_a_file_appears() {
     let folder = tempfile::tempdir().unwrap();
     let kill = Kill {
         file: folder.path().join("here"),

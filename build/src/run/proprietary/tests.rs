@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_least_newer_library_replaces_a_missing_one() {
+fn the_closest_newer_library_replaces_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
         "libcublas.so.11",

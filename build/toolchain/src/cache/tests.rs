@@ -65,7 +65,7 @@ fn files_are_replaced_atomically() {
 fn a_second_lock_waits_for_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let first =
-        CacheLock::acquire(dir.path(), "x.lock", &mut || panic!("nobody holds it")).unwrap();
+        CacheLock::acquire(dir.path(), "x.lock", &mut || panic!("the lock is free")).unwrap();
     let (tell, told) = std::sync::mpsc::channel();
     let path = dir.path().to_owned();
     let second = std::thread::spawn(move || {

@@ -48,7 +48,7 @@ fn the_result_is_cached_until_a_tool_changes() {
         let ended = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
         assert!(
             matches!(ended, CheckFailure::Ended { signal: 15, .. }),
-            "nothing is remembered of it: {ended}"
+            "the result is not cached: {ended}"
         );
     }
 

@@ -10,10 +10,12 @@ use zip::result::ZipError;
 
 use crate::cuda::wheels::{Wheel, WheelError};
 
-/// Version of what the pins take and of [`finish`]. A new one invalidates folders merged before.
+/// Version of the merge rules: the files that the pins take, and [`finish`]. A new version invalidates folders merged
+/// earlier.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Returns the destination of a wheel's member: by the rules, or in `licenses/` if it is the licence, or none.
+/// Returns the destination of a wheel's member according to the rules, in `licenses/` if it is the licence; `None` if it is
+/// not taken.
 fn destination(wheel: &Wheel, member: &str) -> Option<PathBuf> {
     if member.ends_with('/') || member.ends_with("/__init__.py") {
         return None;
@@ -45,7 +47,7 @@ pub(crate) fn extract(wheel: &Wheel, file: &Path, root: &Path) -> Result<(), Whe
     let mut archive = ZipArchive::new(io::BufReader::new(reader)).map_err(damaged)?;
     for index in 0..archive.len() {
         let mut member = archive.by_index(index).map_err(damaged)?;
-        // A member whose name leaves the folder is ignored.
+        // A member whose name points outside the folder is ignored.
         let Some(name) = member.enclosed_name() else {
             continue;
         };
@@ -68,8 +70,8 @@ pub(crate) fn extract(wheel: &Wheel, file: &Path, root: &Path) -> Result<(), Whe
     Ok(())
 }
 
-/// Adds a file that no wheel has: Clang's CUDA wrapper includes cuRAND's header of generator tables; nothing here uses cuRAND, so an empty
-/// one is enough.
+/// Adds a file that no wheel contains: Clang's CUDA wrapper includes cuRAND's header with generator tables. Nothing here
+/// uses cuRAND, so an empty header is enough.
 pub(crate) fn finish(root: &Path) -> Result<(), WheelError> {
     let shim = root.join("include/curand_mtgp32_kernel.h");
     create_parent(&shim)?;

@@ -1,4 +1,4 @@
-//! NVIDIA's proprietary libraries: the packages that have their headers and the names of their functions.
+//! NVIDIA's proprietary libraries: the packages that contain their headers and the names of their functions.
 //!
 //! Each is hundreds of megabytes and most programs need none, so a package is fetched only on request.
 
@@ -15,7 +15,7 @@ pub struct ProprietaryPackage {
     pub title: &'static str,
     pub wheel: Wheel,
     headers: &'static str,
-    /// Names to link with. One that ends with `_static` stands for the shared library.
+    /// Names to link with. A name ending in `_static` stands for the shared library.
     libraries: &'static str,
     /// Packages whose headers its own headers include.
     pub needs: &'static [&'static str],
@@ -23,7 +23,7 @@ pub struct ProprietaryPackage {
 
 const TAKEN: &[&str] = &["include/", "lib/", "lib64/"];
 
-/// The packages of CUDA 12.9, like everything else that is fetched.
+/// The packages for CUDA 12.9, the version of everything else that is fetched.
 pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
     ProprietaryPackage {
         name: "cublas",
@@ -191,7 +191,7 @@ impl ProprietaryPackage {
         self.headers.split(' ')
     }
 
-    /// Names to link with. One that ends with `_static` stands for the shared library.
+    /// Names to link with. A name ending in `_static` stands for the shared library.
     pub fn libraries(&self) -> impl Iterator<Item = &'static str> {
         self.libraries.split(' ')
     }

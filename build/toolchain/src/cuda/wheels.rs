@@ -1,7 +1,7 @@
-//! The CUDA pieces as wheels of the Python package index, pinned by version and SHA-256.
+//! The CUDA components as wheels from the Python package index, pinned by version and SHA-256.
 //!
-//! pip fetches them, so whatever index, mirror, proxy or certificate the machine is configured for is used. They are
-//! merged into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the rules of the merge.
+//! pip fetches them, so whatever index, mirror, proxy or certificate the machine is configured for is used. They are merged
+//! into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the merge rules.
 
 use crate::variable::{CACHE, CUDA};
 use std::io;
@@ -23,9 +23,9 @@ pub struct Wheel {
     pub version: &'static str,
     pub sha256: &'static str,
     pub bytes: u64,
-    /// Folder in the wheel that is merged.
+    /// Folder in the wheel whose files are merged.
     pub(crate) folder: &'static str,
-    /// Files and folders in it that are taken.
+    /// Files and folders in it that are extracted.
     pub(crate) taken: &'static [&'static str],
 }
 
@@ -44,8 +44,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     taken: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's cubins byte for
-/// byte like later ones.
+/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's
+/// cubins byte for byte as later ones do.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
@@ -106,8 +106,7 @@ pub enum WheelError {
     #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
     NoPip,
     #[error(
-        "failed to fetch the CUDA wheels: the SHA-256 of {} is {found} and not {expected}, and nothing was used; the index \
-         or mirror that pip is configured for delivers something else", file.display()
+        "failed to fetch the CUDA wheels: the SHA-256 of {} is {found}, not {expected}, and nothing was used; the index or mirror that pip is configured for delivers a different file", file.display()
     )]
     WrongHash {
         file: PathBuf,
@@ -115,14 +114,13 @@ pub enum WheelError {
         expected: &'static str,
     },
     #[error(
-        "failed to store the CUDA wheels in {}: no space left; make room, or set {CACHE} to another disk's folder",
+        "failed to store the CUDA wheels in {}: no space left; free some space, or set {CACHE} to a folder on another disk",
         .0.display()
     )]
     DiskFull(PathBuf),
-    /// pip's exit code does not tell why; its last lines do.
+    /// pip's exit code does not say why it failed; its last lines of output do.
     #[error(
-        "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for an index that has them (for \
-         x86-64 Linux with glibc) and can be reached, or install a CUDA toolkit of version 12.0 or newer and set \
+        "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for a reachable index that has them (for x86-64 Linux with glibc), or install a CUDA toolkit of version 12.0 or newer and set \
          {CUDA} to it:\n{output}"
     )]
     Pip {

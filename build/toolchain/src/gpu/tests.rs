@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_machine_without_devices_has_a_problem() {
+fn a_problem_is_reported_exactly_when_there_are_no_devices() {
     let gpus = detect();
     assert_eq!(gpus.devices.is_empty(), gpus.problem.is_some(), "{gpus:?}");
 }

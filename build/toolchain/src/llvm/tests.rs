@@ -1,4 +1,4 @@
-//! The choice between installations of LLVM.
+//! The choice between LLVM installations.
 
 use super::*;
 use crate::search::tests::fake_tool;
@@ -35,7 +35,7 @@ fn an_old_compiler_is_refused_with_both_versions() {
 }
 
 #[test]
-fn headers_are_for_building_only() {
+fn headers_are_needed_only_for_building() {
     let dir = fake_prefix("22.1.8");
     std::fs::remove_file(dir.path().join("include/llvm-c/Core.h")).unwrap();
     let mut search = Search::nowhere().with_variable("SUPERSTEP_LLVM", dir.path());
@@ -45,7 +45,7 @@ fn headers_are_for_building_only() {
 }
 
 #[test]
-fn each_absent_tool_is_listed_and_the_fullest_prefix_is_reported() {
+fn the_missing_tools_of_the_most_complete_prefix_are_reported() {
     let dir = fake_prefix("22.1.8");
     std::fs::remove_file(dir.path().join("bin/llc")).unwrap();
     std::fs::remove_file(dir.path().join("bin/opt")).unwrap();
@@ -57,7 +57,7 @@ fn each_absent_tool_is_listed_and_the_fullest_prefix_is_reported() {
 }
 
 #[test]
-fn llvm_config_in_the_path_gives_the_prefix() {
+fn llvm_config_in_path_determines_the_prefix() {
     let dir = fake_prefix("22.1.9");
     let bin = tempfile::tempdir().unwrap();
     let config = bin.path().join("llvm-config-22");

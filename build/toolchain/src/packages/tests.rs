@@ -1,9 +1,9 @@
-//! Packages, their source, and failures of apt-get.
+//! Packages, their source, and apt-get failures.
 
 use super::*;
 
 #[test]
-fn llvms_source_is_named_for_the_release_of_the_distribution() {
+fn llvms_source_matches_the_distribution_release() {
     let debian =
         "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nVERSION_CODENAME=trixie\nID=debian\n";
     assert_eq!(codename(debian), Some("trixie"));
@@ -17,7 +17,7 @@ fn llvms_source_is_named_for_the_release_of_the_distribution() {
 }
 
 #[test]
-fn headers_are_for_building_only() {
+fn headers_are_needed_only_for_building() {
     let (run, build) = (needed(Purpose::Run), needed(Purpose::Build));
     assert!(run.contains(&"llvm-22") && !run.contains(&"llvm-22-dev"));
     assert!(run.iter().all(|package| build.contains(package)) && build.contains(&"llvm-22-dev"));

@@ -18,7 +18,7 @@ fn an_empty_variable_counts_as_unset() {
 }
 
 #[test]
-fn the_first_folder_of_the_path_that_has_the_tool_wins() {
+fn the_first_folder_in_path_that_contains_the_tool_wins() {
     let dir = tempfile::tempdir().unwrap();
     let (empty, full) = (dir.path().join("empty"), dir.path().join("full"));
     std::fs::create_dir_all(&empty).unwrap();

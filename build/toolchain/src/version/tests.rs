@@ -1,9 +1,9 @@
-//! Versions as tools print them.
+//! Versions, as printed by tools.
 
 use super::*;
 
 #[test]
-fn reads_what_the_tools_print() {
+fn versions_in_tool_output_are_parsed() {
     let of = |text, marker| Version::after(text, marker).map(|version| version.to_string());
     assert_eq!(
         of("Debian clang version 22.1.8 (1~deb12u1)", "version "),

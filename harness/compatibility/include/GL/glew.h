@@ -1,2 +1,2 @@
-/* Replaces the header of this name if there is none: types only. */
+/* Replaces GLEW's header if it is not installed; declares only types. */
 #include <GL/gl.h>

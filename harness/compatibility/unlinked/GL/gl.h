@@ -1,5 +1,5 @@
 /* Replaces OpenGL, to build programs for which drawing is optional on machines without window and graphics libraries. Nothing is drawn:
-   a program that tries to draw ends with a message. For C++ and CUDA; C only gets types and numbers. */
+   a program that tries to draw exits with a message. For C++ and CUDA; C gets only types and constants. */
 #ifndef SUPERSTEP_GL_H
 #define SUPERSTEP_GL_H
 
@@ -21,11 +21,11 @@ typedef void GLvoid;
     fprintf(stderr, "%s: there is no display; run the program in a mode that draws nothing\n", function);
     exit(EXIT_FAILURE);
 }
-/* A function of the library with any parameters. */
+/* Defines a library function that accepts any arguments. */
 #define SUPERSTEP_NO_DISPLAY(RESULT, NAME) \
     static inline __attribute__((unused)) RESULT NAME(...) { superstep_no_display(#NAME); }
 #else
-#define SUPERSTEP_NO_DISPLAY(RESULT, NAME) /* C has no functions with any parameters: only types and numbers. */
+#define SUPERSTEP_NO_DISPLAY(RESULT, NAME) /* C has no functions that accept arbitrary arguments: only types and constants. */
 #endif
 
 #define GL_FALSE 0
@@ -99,7 +99,7 @@ SUPERSTEP_VOID(glPointSize) SUPERSTEP_VOID(glRasterPos2f) SUPERSTEP_VOID(glRectf
 SUPERSTEP_VOID(glVertex2f) SUPERSTEP_VOID(glVertex3f) SUPERSTEP_VOID(glVertex3dv) SUPERSTEP_VOID(glVertex3fv)
 SUPERSTEP_VOID(glViewport)
 
-/* Types of later functions, if the program declares them. */
+/* Types of newer functions, if the program ships this header. */
 #if __has_include(<GL/glext.h>)
 #include <GL/glext.h>
 #endif

@@ -1,10 +1,10 @@
-/* Replaces OpenGL's connection to X; see gl.h. */
+/* Replaces GLX, OpenGL's interface to X11; see gl.h. */
 #ifndef SUPERSTEP_GLX_H
 #define SUPERSTEP_GLX_H
 
 #include <GL/gl.h>
 
-/* Programs that may never draw call this before main; it finds no function. */
+/* Called before main even by programs that never draw; finds no function. */
 static inline __attribute__((unused)) void (*glXGetProcAddress(const GLubyte *))(void) { return 0; }
 
 #endif

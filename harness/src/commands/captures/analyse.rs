@@ -1,4 +1,4 @@
-//! `superstep analyse`: the tables of captures, on this machine or on a Spark cluster.
+//! `superstep analyse`: writes the tables of captures, on this machine or on a Spark cluster.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,15 +16,15 @@ use superstep_trace::captures_in;
 
 use crate::{capture, terminal};
 
-/// Variable with the path of a Python that has the module and Spark.
+/// Environment variable with the path of a Python that has the `superstep` module and Spark.
 const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them. A folder with captures of multiple processes selects all of these.
+    /// Captures: folders, or any file in them. A folder with captures of multiple processes selects all of them.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
-    /// Folder for the tables, as CSV and JSON; multiple captures get a subfolder each.
+    /// Folder for the tables, as CSV and JSON; with multiple captures, each gets a subfolder.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
     /// Memory limit for the analysis on this machine, for example 2GB [default: a quarter of the machine's memory].
@@ -37,10 +37,10 @@ pub struct Args {
     /// Number of buckets that memory pages are distributed over, at least one per core [default: one per 67 million accesses, at least 64].
     #[arg(long, value_name = "N", requires = "spark")]
     buckets: Option<u32>,
-    /// Memory of a task outside Java's heap [default: 1GB].
+    /// Memory per task outside the Java heap [default: 1GB].
     #[arg(long, value_name = "SIZE", requires = "spark")]
     task_memory: Option<ByteSize>,
-    /// Give up after this time without an executor [default: 120].
+    /// Give up if there is no executor after this time [default: 120].
     #[arg(long, value_name = "SECONDS", requires = "spark")]
     executor_wait: Option<u32>,
     /// Spark setting; can be given multiple times.

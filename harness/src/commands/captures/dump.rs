@@ -1,4 +1,4 @@
-//! `superstep dump`: the accesses of a capture, one access group per line.
+//! `superstep dump`: lists the accesses of a capture, one access group per line.
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-/// Prints the selected accesses up to the first damage, which is returned.
+/// Prints the selected accesses up to the first damaged chunk, and returns its error.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut buffer = GroupBuffer::default();
@@ -146,7 +146,7 @@ fn line(
     )
 }
 
-/// Formats the addresses of a group: start and stride if they are evenly spaced in one allocation, otherwise every address.
+/// Formats the addresses of a group: as start and stride if they are evenly spaced in one allocation, otherwise one by one.
 fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     let active = group.active_addresses();
     let one = |address: u64| match map.resolve(address) {

@@ -1,4 +1,4 @@
-//! `superstep export`: a capture in other tools' formats. `docs/exports.md` describes each.
+//! `superstep export`: writes a capture in other tools' formats, which `docs/exports.md` describes.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the name on the command line, which is also the default folder's.
+    /// Returns the command-line name, which is also the default folder name.
     fn name(self) -> String {
         let name = self.to_possible_value();
         name.map(|value| value.get_name().to_owned())
@@ -56,7 +56,7 @@ fn table() -> impl TypedValueParser<Value = TableName> {
         ),
         (
             "transfers",
-            "One row per pair of CTAs of two launches that communicate",
+            "One row per pair of CTAs from two launches that communicate",
             TableName::Transfers,
         ),
     ])

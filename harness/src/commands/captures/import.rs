@@ -20,7 +20,8 @@ pub enum Format {
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Files to import. memtrace-v1 has one per stream: `MemTrace-pipe-<n>` is stream n, files with other names are numbered from 0.
+    /// Files to import. memtrace-v1 has one per stream: `MemTrace-pipe-<n>` is stream n; other files are numbered by
+    /// position, from 0.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Format of the files.
@@ -64,7 +65,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
     let [file] = args.files.as_slice() else {
         bail!(
             Usage,
-            "expected one file of NVBit's mem_trace, which holds all streams; found {}",
+            "expected one file from NVBit's mem_trace, which contains all streams; found {}",
             args.files.len()
         );
     };

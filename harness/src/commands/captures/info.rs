@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let _step = Reporter::only_step("verification", &capture);
         capture.verify().map_err(failure)?
     };
-    // Opening a capture does not check the bytes of accesses.
+    // Opening a capture does not check the access data.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
     terminal::print(|out| match args.json {
@@ -164,7 +164,8 @@ fn collect<'a>(
     info.thread_accesses = streams.values().map(|it| it.thread_accesses).sum();
     contents.streams = streams.into_values().collect();
     if contents.launches == 0 && contents.opaque_launches == 0 && capture.complete {
-        (contents.notes).push("the program launched no kernel: there are no accesses".to_owned());
+        (contents.notes)
+            .push("the program launched no kernel, so there are no accesses".to_owned());
     }
     Ok(info)
 }
@@ -262,7 +263,10 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let bytes = human_bytes(contents.allocated_bytes);
     let copies = contents.copies + contents.memsets;
     let copies = format!("copies and memsets by the host: {copies}");
-    line("memory", format!("{allocations}, {bytes} in all; {copies}"))?;
+    line(
+        "memory",
+        format!("{allocations}, {bytes} in total; {copies}"),
+    )?;
     for stream in &contents.streams {
         let launches = counted(stream.launches, "launch");
         let label = format!("stream {:<6}", stream.stream);

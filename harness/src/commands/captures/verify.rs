@@ -80,7 +80,10 @@ fn compare(capture: &Path, file: &Path) -> Result<Comparison, Failure> {
     let shown = file.display();
     let text = match fs::read(file) {
         Ok(text) => text,
-        Err(error) => bail!(Usage, "failed to read {shown}: {error}; give a CSV of ncu"),
+        Err(error) => bail!(
+            Usage,
+            "failed to read {shown}: {error}; give a CSV file from ncu"
+        ),
     };
     let capture = capture::open(capture)?;
     needs_accesses(&capture, "accesses to compare with the counters of a GPU").map_err(failure)?;

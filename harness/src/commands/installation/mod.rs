@@ -1,4 +1,4 @@
-//! Commands about this installation.
+//! Commands that manage this installation.
 
 pub mod cache;
 pub mod completions;

@@ -123,7 +123,7 @@ fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>)
     println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
 }
 
-/// Replaces either probe of an injection by both.
+/// Replaces either of the injection probes with both.
 fn with_both_injections(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {

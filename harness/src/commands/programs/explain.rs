@@ -17,12 +17,12 @@ use crate::arguments::source::SourceArgs;
 use crate::arguments::{FetchArgs, PatternArgs, value};
 use crate::terminal::print;
 
-/// Version of the output of `--json`.
+/// Version of the `--json` output.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file to explain; all files of a program whose units are linked on the device (--flag=-fgpu-rdc); or the executable of a
+    /// CUDA file to explain; all files of a program with relocatable device code (--flag=-fgpu-rdc); or the executable of a
     /// project.
     #[arg(
         value_name = "SOURCE.cu|EXECUTABLE",
@@ -36,7 +36,7 @@ pub struct Args {
     /// Folder to search for headers.
     #[arg(long, short = 'I', value_name = "DIR")]
     include: Vec<PathBuf>,
-    /// Flag for the compilation, for example `--flag=-DN=4`.
+    /// Compiler flag, for example `--flag=-DN=4`.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
     /// Only operations in kernels and device functions whose names match this pattern: a glob, or `regex:EXPR`.
@@ -92,7 +92,7 @@ fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
         if operations.is_empty() {
             bail!(
                 Usage,
-                "failed to find a function that `{kernel}` matches: those with memory operations are {}",
+                "failed to find a function that matches `{kernel}`: those with memory operations are {}",
                 names.into_iter().collect::<Vec<_>>().join(", ")
             );
         }

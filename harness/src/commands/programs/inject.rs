@@ -40,7 +40,7 @@ table! {
     }
 }
 
-const PAGE: (&str, &str) = ("injection", "outcomes of one flipped bit");
+const PAGE: (&str, &str) = ("injection", "outcomes of flipping one bit");
 
 /// Number of processes that share one GPU; more would only wait for the driver.
 const GPU_JOBS: usize = 4;
@@ -148,16 +148,17 @@ fn warn(name: &str, made: &CampaignResult, reporter: &Reporter) {
     let missed = missed.count();
     if missed > 0 {
         reporter.line(&format!(
-            "warning: {missed} injections into {name} did not reach their execution and are not counted"
+            "warning: {missed} injections into {name} never reached their instruction and are not counted"
         ));
     }
 }
 
-/// Disables address randomisation of the programs that we start: the effect of a flipped bit of a pointer depends on addresses.
+/// Disables address randomisation in the programs that we start, since the effect of a flipped pointer bit depends on
+/// addresses.
 fn fix_addresses() {
     /// Makes `personality` return the setting unchanged.
     const ASK: libc::c_ulong = 0xffff_ffff;
-    // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
+    // SAFETY: no pointers are passed. Children inherit the setting; this process keeps its addresses.
     unsafe {
         let now = libc::personality(ASK);
         if now >= 0 {

@@ -33,7 +33,7 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-/// Runs probes separately, so that none measures the code of another.
+/// Runs probes separately, so that none measures another's code.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let programs = &args.programs;
     programs.execute.record.whole_launches()?;

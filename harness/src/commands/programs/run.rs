@@ -16,14 +16,14 @@ use crate::terminal::print_lines;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. If it is left out, a command that starts
-    /// executables of projects, such as mpirun or a script, follows `--`.
+    /// CUDA file, executable of a project, or manifest of a benchmark in its suite's folder. Without it, give a command that
+    /// starts such executables, such as mpirun or a script, after `--`.
     #[arg(
         value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml",
         required_unless_present = "args"
     )]
     program: Option<PathBuf>,
-    /// Size preset of the manifest [default: that of the suite].
+    /// Size preset in the manifest [default: the suite's].
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
     /// Print the commands instead of running them.

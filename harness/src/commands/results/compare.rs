@@ -20,8 +20,8 @@ pub struct Args {
     run_a: PathBuf,
     /// Folder of the second run, of the same suite and size.
     run_b: PathBuf,
-    /// Accepted increase of a time from the first run to the second, in percent [default: any]. Times below 0.05 s in both runs are
-    /// ignored.
+    /// Accepted increase in any time from the first run to the second, in percent [default: any]. Times below 0.05 s in both
+    /// runs are ignored.
     #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_slowdown: Option<f64>,
     /// Format of the messages.
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let lines = compare(&a, &b, args.max_slowdown);
     crate::terminal::print(|out| {
         if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {
-            writeln!(out, "no ratios of times: {why}")?;
+            writeln!(out, "no time ratios: {why}")?;
         }
         for line in &lines {
             match args.message_format {
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Returns the reason why times of the two runs are not comparable.
+/// Returns the reason why the two runs' times are not comparable.
 fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
     (a.backend != b.backend).then(|| {
         format!(
@@ -220,7 +220,7 @@ fn benchmarks(
     }
     let detail = if common == Reproducibility::Digests && (a.in_situ || b.in_situ) {
         volumes_agree(a, b)?;
-        format!("{launches} launches, {ctas} CTAs, and communication; a run in situ has no digest")
+        format!("{launches} launches, {ctas} CTAs, and communication; an in-situ run has no digest")
     } else if common == Reproducibility::Digests {
         let digest = |digest: &Option<String>| digest.clone().unwrap_or_else(|| "none".to_owned());
         same("digest", &a.digest, &b.digest, digest)?;
@@ -265,7 +265,7 @@ fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Diffe
     Ok(())
 }
 
-/// Describes the change of volumes of a nondeterministic program.
+/// Describes how the volumes of a nondeterministic program changed.
 fn volume_changes(a: &BenchmarkSummary, b: &BenchmarkSummary) -> String {
     let volumes = |benchmark: &BenchmarkSummary| {
         let bytes = benchmark.bytes.unwrap_or_default();

@@ -14,7 +14,8 @@ pub struct Args {
     /// Folder of a run, for example `out/thesis/latest`.
     #[arg(value_name = "RUN_DIR")]
     run: PathBuf,
-    /// Also write reproduction.md and reproduction.json into this folder: published and measured values of the thesis's figures (the run must be of the suite and the size `thesis`).
+    /// Also write reproduction.md and reproduction.json into this folder: published and measured values of the thesis's
+    /// figures (the run must use the suite `thesis` at size `thesis`).
     #[arg(long, value_name = "DIR")]
     reproduction: Option<PathBuf>,
 }

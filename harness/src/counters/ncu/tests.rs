@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Output of ncu 2025.3 for the program hs2d of the suite thesis, size small, on an H200.
+/// Output of ncu 2025.3 for hs2d from the suite thesis, size small, on an H200.
 const RECORDED: &str = include_str!("../testdata/hs2d-small.csv");
 
 #[test]
@@ -56,7 +56,7 @@ fn errors_name_the_invalid_line() {
 }
 
 #[test]
-fn quotes_and_commas_in_names() {
+fn quotes_and_commas_in_names_are_parsed() {
     let found = fields("\"a,\"\"b\"\"\",\"(1, 2, 3)\"");
     assert_eq!(found, ["a,\"b\"", "(1, 2, 3)"]);
 }

@@ -32,7 +32,7 @@ pub struct CampaignOptions {
     /// Seed that chooses the errors.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
+    /// Treat a run as hung after this many times the duration of an error-free run, plus 2 seconds.
     #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
     patience: f64,
 }
@@ -58,12 +58,12 @@ pub struct Campaign<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct CampaignResult {
     pub outcomes: Vec<(Injection, Outcome)>,
-    /// Places with different counts in two runs without an error.
+    /// Places whose counts differ between two error-free runs.
     pub unsteady_places: u64,
 }
 
 impl Campaign<'_> {
-    /// Runs the missing injections. Returns every outcome in order; fewer after an interruption.
+    /// Runs the missing injections. Returns all outcomes in order, or fewer after an interruption.
     pub fn run(
         &self,
         options: &CampaignOptions,
@@ -144,7 +144,8 @@ impl Campaign<'_> {
         Ok(outcome)
     }
 
-    /// Runs `program` in `place`, with the probe's results in `results`. `places` is a file with the places to count by thread.
+    /// Runs `program` in `place`, with the probe's results in `results`. `places` is a file with the places to count per
+    /// thread.
     pub(super) fn execute(
         &self,
         program: &Path,
@@ -189,7 +190,7 @@ impl Campaign<'_> {
             Ok(text) if is_same(&text) => Ok(()),
             Ok(_) => bail!(
                 Usage,
-                "failed to continue the campaign in {}: it has another seed, size or build of the program; remove the folder, or \
+                "failed to continue the campaign in {}: it has a different seed, size or build of the program; remove the folder, or \
                  give another --out",
                 self.folder.display()
             ),
@@ -198,7 +199,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Reads the outcomes so far. A truncated last line is dropped, and its injection repeated.
+/// Reads the outcomes so far. A truncated last line is dropped, and its injection is repeated.
 fn read_lines(path: &Path) -> Result<BTreeMap<u64, Line>, Failure> {
     let Ok(file) = File::open(path) else {
         return Ok(BTreeMap::new());
@@ -225,7 +226,7 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
     file.write_all(&text).map_err(Failure::io("write", &path))
 }
 
-/// Returns the number of flipped bits; `None` if no launch ended.
+/// Returns the number of flipped bits, or `None` if no launch ended.
 fn flips(results: &Path) -> Option<u64> {
     let results = ProbeResults::open(results).ok()?;
     let launch = results.launches.first()?;

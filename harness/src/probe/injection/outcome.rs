@@ -29,7 +29,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All classes, in the order of the figure.
+    /// All classes, in the figure's order.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,
@@ -51,8 +51,8 @@ impl Outcome {
         }
     }
 
-    /// Classifies `run` by comparing it with an error-free `reference`. `flips` is the number of flipped bits; unknown if the launch did
-    /// not end.
+    /// Classifies `run` by comparing it with an error-free `reference`. `flips` is the number of flipped bits, or `None` if
+    /// the launch did not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
@@ -122,7 +122,7 @@ pub struct Tally {
     pub share: [f64; 3],
 }
 
-/// Counts the outcomes of each class, without missed injections.
+/// Counts the outcomes of each class, excluding missed injections.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let made = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = made.count() as u64;
@@ -142,7 +142,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .collect()
 }
 
-/// Formats a line per program with a column per class. The mean weights programs equally.
+/// Formats a line per program with a column per class. The mean weights all programs equally.
 pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
     let header = header.chain(Outcome::ALL.map(|outcome| outcome.word()));

@@ -1,4 +1,4 @@
-//! Runs the program without an error, for its output and its counts of executions.
+//! Runs the program without an injected error, to get its output and execution counts.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) struct Profile<'a, 'b> {
 }
 
 impl<'a, 'b> Profile<'a, 'b> {
-    /// Runs the program without an error, and once more to count executions.
+    /// Runs the program without an injected error, and once more to count executions.
     pub fn of(campaign: &'a Campaign<'b>) -> Result<Self, Failure> {
         let place = campaign.folder.join("reference");
         remove(&place);
@@ -32,7 +32,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         if reference.summary.as_ref().is_ok_and(|s| s.launches == 0) {
             bail!(
                 Run,
-                "failed to inject into {}: the program launched no kernel; give it arguments and inputs with which it does",
+                "failed to inject into {}: the program launched no kernel; give it arguments and inputs that make it launch one",
                 campaign.case.benchmark.name
             );
         }
@@ -47,7 +47,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         if profile.space.executions() == 0 {
             bail!(
                 Run,
-                "failed to inject: no kernel of the program executes an instruction with a result"
+                "failed to inject: no kernel in the program executes an instruction with a result"
             );
         }
         Ok(profile)
@@ -66,7 +66,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         found.map_err(capture::failure)
     }
 
-    /// Runs the counting program; `places` is a file with the places for which counts by thread are kept.
+    /// Runs the counting program; `places` is a file with the places whose per-thread counts are kept.
     fn count(&self, name: &str, places: Option<&Path>) -> Result<ProbeResults, Failure> {
         let place = self.campaign.folder.join(name);
         remove(&place);
@@ -78,7 +78,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         if let Some(fault) = fault {
             bail!(
                 Run,
-                "failed to count what {name} executes: {fault}; a smaller --size may help"
+                "failed to count the instructions of {name}: {fault}; a smaller --size may help"
             );
         }
         let equal = outputs_equal(&self.reference.files, &run.files, &case.benchmark.checks);

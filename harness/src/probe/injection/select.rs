@@ -25,7 +25,7 @@ table! {
     }
 }
 
-/// An injection into an instruction of a launch, for which thread and execution are not located yet.
+/// An injection into an instruction of a launch, whose thread and execution are not yet known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     row: usize,
@@ -52,7 +52,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Builds the space from launches of the first stream, since the order of others may change.
+    /// Builds the space from the launches of the first stream, since the order of other launches may vary.
     pub fn of(profile: &ProbeResults) -> Result<Self, TraceError> {
         let names = SiteTable::new(&profile.modules);
         let mut space = Space::default();
@@ -115,7 +115,7 @@ impl Space {
         })
     }
 
-    /// Returns the slots, by launch, for which counts by thread are needed.
+    /// Returns the slots, by launch, whose per-thread counts are needed.
     pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, Vec<u32>> {
         let mut places: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in choices
@@ -134,7 +134,8 @@ impl Space {
         places
     }
 
-    /// Finds executions in a second profile, which has counts by thread. Also returns the number of places whose counts changed.
+    /// Finds executions in a second profile, which has per-thread counts. Also returns the number of places whose counts
+    /// changed.
     pub fn locate(
         &self,
         choices: &[Choice],
@@ -163,7 +164,7 @@ impl Space {
 }
 
 impl Row {
-    /// Returns the chosen execution, in the order of threads; `None` if there is none.
+    /// Returns the chosen execution, counted thread by thread, or `None` if there are none.
     fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
         let mut execution = share(choice.part, counts.iter().sum());
         let thread = counts.iter().position(|&count| {

@@ -24,7 +24,7 @@ fn means_are_geometric_and_ignore_failures() {
         ..ProbeRun::default()
     };
     let text = run_table(&run);
-    let means = "over 2 programs: 4.00x of the wall time, 4.00x of the kernels' time";
+    let means = "over 2 programs: 4.00x the wall time, 4.00x the kernel time";
     assert!(text.ends_with(means), "{text}");
 }
 

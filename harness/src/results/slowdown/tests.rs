@@ -35,7 +35,7 @@ fn program(name: &str, native: f64, traced: f64) -> BenchmarkSummary {
 }
 
 #[test]
-fn the_mean_is_geometric_and_lists_programs_that_are_left_out() {
+fn the_mean_is_geometric_and_omitted_programs_are_listed() {
     let mut half_timed = program("d", 0.001, 0.001);
     half_timed.kernel_times[0].traced_ns = 0;
     let run = RunSummary {

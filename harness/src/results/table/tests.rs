@@ -5,7 +5,7 @@ use superstep_analysis::run_summary::{Repeats, ThreadCounts};
 use superstep_trace::{Failure, FailureKind};
 
 #[test]
-fn numbers_are_formatted_for_people() {
+fn numbers_are_human_readable() {
     assert_eq!(
         [0, 999, 1000, 11_350_200].map(human_count),
         ["0", "999", "1,000", "11,350,200"]

@@ -17,7 +17,7 @@ fn patterns_may_be_a_comma_separated_list() {
 }
 
 #[test]
-fn a_group_stands_for_its_members() {
+fn a_group_selects_its_members() {
     let groups = BTreeMap::from([("paper".to_owned(), vec!["bfs".to_owned(), "nn".to_owned()])]);
     let taken = |only: &str, exclude: &str| {
         let selection = Selection::new(&[only.into()], &[exclude.into()]).unwrap();

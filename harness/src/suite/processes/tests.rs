@@ -58,7 +58,7 @@ fn collected(place: &Path) -> Collected {
 }
 
 #[test]
-fn files_of_a_single_process_have_their_usual_place() {
+fn files_of_a_single_process_are_in_their_usual_place() {
     for is_killed in [false, true] {
         let place = place();
         leave(place.path(), 3, 0, false, &[]);
@@ -100,7 +100,7 @@ fn processes_are_added_up_and_each_fault_names_its_process() {
 
 #[test]
 fn a_process_that_ends_early_has_a_summary() {
-    // The second value is whether the last launch has an end.
+    // `ends` is whether the last launch has an end.
     for ends in [true, false] {
         let place = place();
         leave(place.path(), 1, 1, false, &[]);

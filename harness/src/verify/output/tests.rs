@@ -43,7 +43,7 @@ fn only_volatile_lines_may_differ() {
 }
 
 #[test]
-fn lines_of_several_processes_come_in_any_order() {
+fn lines_from_several_processes_may_come_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let run = |name, stdout| RunFiles {
         any_order: true,
@@ -68,7 +68,7 @@ fn only_differences_between_untraced_runs_are_left_out() {
     };
     assert!(
         !ok(&varying, "a\n3\nPASSED\n", "abc"),
-        "two equal runs excuse nothing"
+        "two equal runs show no variation"
     );
     varying.add(&native, &again, &checks());
     assert!(ok(&varying, "a\n3\nPASSED\n", "abc"));

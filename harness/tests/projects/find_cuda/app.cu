@@ -1,7 +1,7 @@
 #include <cassert>
 #include <cstdio>
 __global__ void count(int *p) {
-  assert(p == nullptr); // NDEBUG is for both halves
+  assert(p == nullptr); // NDEBUG applies to host and device code
   p[threadIdx.x] = threadIdx.x;
 }
 int main() {

@@ -1,4 +1,4 @@
-// One operation a kernel, of which the flags decide what it becomes.
+// One operation per kernel; the flags determine its instructions.
 __global__ void quotient(float *p, float a, float b) { *p = a / b; }
 __global__ void reciprocal(float *p, float a) { *p = 1.0f / a; }
 __global__ void root(float *p, float a) { *p = sqrtf(a); }

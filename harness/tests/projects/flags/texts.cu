@@ -1,4 +1,4 @@
-// What the preprocessor makes of the flags, on both sides.
+// Effects of preprocessor flags on host and device code.
 #include <cstdio>
 #if __has_include("value.h")
 #include "value.h"

@@ -3,5 +3,5 @@
 void scale(int *numbers, int count, int factor);
 // From the shared library.
 void shift(int *to, const int *from, int count);
-// Host code of another compiler.
+// Host code from another compiler.
 int report(const int *numbers, int count);

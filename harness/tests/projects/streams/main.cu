@@ -3,7 +3,7 @@
 #include "kernel.h"
 unsigned long long hand(int *), legacy(int *), by_hand(), by_nvcc();
 
-// Prints which files' stream 0 is the calling thread's own, and which is the legacy one.
+// Prints in which files stream 0 is the calling thread's stream, and in which the legacy stream.
 static unsigned long long look(int *p) {
   unsigned long long own = 0, shared = 0;
   cudaStreamGetId(cudaStreamPerThread, &own);

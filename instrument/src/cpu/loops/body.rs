@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Copy of a kernel with the parameters in [`Ids`] appended. It returns nothing.
 pub struct Body {
     pub name: String,
-    /// Whether a callee reads the thread's coordinates from the thread block.
+    /// Whether a callee reads the thread's coordinates from the thread state.
     pub needs_thread_block: bool,
     /// Whether it only computes, loads and stores, so that a CTA can be rerun to find the thread that faulted.
     pub is_repeatable: bool,
@@ -142,7 +142,7 @@ fn is_plain_ptx(call: Call) -> bool {
     assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
 }
 
-/// Whether a call reads the thread block, as do device functions, other special registers and most inline PTX.
+/// Whether a call reads the thread state, as device functions, other special registers and most inline PTX do.
 fn needs_thread_block(call: Call) -> bool {
     let Some(callee) = call.get_called_fn_value() else {
         return !is_plain_ptx(call);
@@ -151,7 +151,7 @@ fn needs_thread_block(call: Call) -> bool {
     name.starts_with("llvm.nvvm.read.ptx.sreg.") || !callee.is_declaration() && !is_probe(&name)
 }
 
-/// Whether an instruction can be repeated: no atomic or volatile access, and no call of a function.
+/// Whether an instruction can be repeated: it is not an atomic or volatile access, nor a function call.
 fn is_repeatable(instruction: Instruction) -> bool {
     match instruction.get_opcode() {
         AtomicRMW | AtomicCmpXchg | Fence | Invoke | CallBr => false,

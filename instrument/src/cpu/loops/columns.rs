@@ -1,8 +1,9 @@
-//! Threads that a region singles out by their column (`threadIdx.x == 0`: the edge of a tile, or the thread that stores a sum).
+//! Threads that a region singles out by their column (such as `threadIdx.x == 0`: the edge of a tile, or the thread that
+//! stores a sum).
 //!
-//! They run outside the loops over the other threads of their row, in which the condition is known not to hold. A
-//! store of a single thread would otherwise turn into a scatter in each iteration, or prevent vectorisation. The order of
-//! the threads does not change.
+//! They run outside the loops over the other threads of their row, in which the condition is known not to hold. A store by a
+//! single thread would otherwise turn into a scatter in each iteration, or prevent vectorisation. The order of the threads
+//! does not change.
 
 use super::body::Ids;
 use super::regions::Region;
@@ -19,7 +20,8 @@ pub struct Columns<'m> {
     pub others: Function<'m>,
 }
 
-/// Makes a version of a region for the threads that it does not single out. `None` if it singles out none or too many, or is too large.
+/// Makes a version of a region for the threads that it does not single out. Returns `None` if it singles out none or too
+/// many, or is too large.
 pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
@@ -48,7 +50,7 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
     Some(Columns { special, others })
 }
 
-/// Comparison with the same outcome for all threads of a row except in one column.
+/// Comparison with the same outcome for all threads in a row except the one in `column`.
 struct Test {
     column: u32,
     holds_elsewhere: bool,

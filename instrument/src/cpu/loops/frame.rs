@@ -1,5 +1,5 @@
-//! The frame of a CTA, which keeps values of its threads from one region to the next. It consists of one array per variable, with an element
-//! for each thread. The first array holds the region with which each thread continues (32 bits).
+//! The frame of a CTA, which keeps its threads' values from one region to the next. It consists of one array per variable,
+//! with an element for each thread. The first array holds the region in which each thread continues (32 bits).
 
 use super::body::Ids;
 use crate::ir::{Builder, Opcode, Type, Value, traits::*};

@@ -1,15 +1,14 @@
 //! Turns kernels into loops over the threads of a CTA, so that threads need neither their own stacks nor separate calls.
 //!
 //! A kernel without barriers becomes one loop around its body. A kernel with barriers is cut at them: the code from the
-//! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's
-//! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread
-//! needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
-//! region and a range of threads; it returns the region with which they continue. Threads that diverge at a barrier are
-//! called separately.
+//! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's threads
+//! (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread needs
+//! after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a region and a range of
+//! threads; it returns the region in which they continue. Threads that diverge at a barrier are called separately.
 //!
-//! Kernels that wait in another way (warp operations, barriers of some threads, barriers in functions that were not
-//! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size are
-//! not changed: their threads are fibers.
+//! Kernels that wait in other ways (warp operations, barriers for some of the threads, barriers in functions that were not
+//! inlined, indirect calls), that end a thread in the middle of a function, or that have variable-size stack memory are not
+//! changed: their threads are fibers.
 
 mod body;
 mod columns;
@@ -25,10 +24,11 @@ use superstep_abi::cpu::EXIT;
 
 pub struct Loops {
     step: String,
-    /// Bytes of a frame for each thread of the CTA; the number of threads is rounded up to a multiple of
+    /// Bytes of a frame per thread of the CTA; the number of threads is rounded up to a multiple of
     /// [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
     pub frame_bytes: u64,
-    /// Whether the thread block does not say which thread is running, so that the runtime must rerun the CTA after a fault.
+    /// Whether the thread state does not record which thread is running, so that the runtime must rerun the CTA after a
+    /// fault.
     pub forgets_threads: bool,
 }
 
@@ -40,7 +40,7 @@ impl Loops {
     }
 }
 
-/// Makes the loops of each kernel; `None` where that is impossible. Must run while GPU operations are still intrinsics.
+/// Makes the loops for each kernel; `None` where that is impossible. Must run while GPU operations are still intrinsics.
 pub fn add(
     module: &mut Module,
     machine: &Machine,
@@ -88,8 +88,8 @@ fn add_to(
     Ok(loops)
 }
 
-/// Tells LLVM by alias scopes that shared and global memory are disjoint, which x86's address spaces do not express. It could otherwise
-/// rarely prove that the CTA's shared memory does not escape.
+/// Tells LLVM through alias scopes that shared and global memory are disjoint, which x86's address spaces do not express.
+/// Otherwise, LLVM could rarely prove that the CTA's shared memory does not escape.
 fn mark_disjoint_spaces(function: Function) {
     let (global, shared) = (Scope::named("global"), Scope::named("shared"));
     for instruction in function.instructions() {

@@ -1,4 +1,4 @@
-//! Cuts a kernel's body into regions, at its barriers.
+//! Cuts a kernel's body into regions at its barriers.
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
@@ -12,12 +12,12 @@ use anyhow::Result;
 use std::collections::{BTreeSet, HashMap};
 use superstep_abi::cpu::EXIT;
 
-/// Limit of the regions' total size, as a multiple of the kernel's instructions, plus a constant.
+/// Limit on the regions' total size: a multiple of the kernel's instruction count, plus a constant.
 const MOST_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
 pub struct Region<'m> {
-    /// Takes the body's parameters, and returns the next region.
+    /// Takes the body's parameters and returns the next region.
     pub function: Function<'m>,
     /// Possible results: numbers of regions, or [`EXIT`].
     pub exits: Vec<u32>,
@@ -275,7 +275,7 @@ impl<'m> Cutter<'_, 'm> {
             let builder = Builder::at_end(copies[block]);
             let next = match self.region_after(*block) {
                 Some(next) => {
-                    // Live values that were not stored here are in the frame already.
+                    // Live values that were not stored here are already in the frame.
                     let continuation = self.continuations[next as usize - 1].1;
                     for scalar in &self.live[&continuation] {
                         if accessed.get(scalar) == Some(&true) {

@@ -1,6 +1,6 @@
-//! Recomputes values after a barrier that would cost more to keep in the frame: those that depend only on the thread's coordinates and the
-//! kernel's parameters. Values that are equal for all threads move out of the region's loop; others are recomputed only if that is cheap.
-//! This also makes the addresses in the loop regular.
+//! Recomputes, after a barrier, values that would cost more to keep in the frame: those that depend only on the thread's
+//! coordinates and the kernel's parameters. Values that are equal for all threads move out of the region's loop; others are
+//! recomputed only if that is cheap. This also makes the addresses in the loop regular.
 
 use super::body::Ids;
 use super::waits;
@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 const MOST_VARYING: u32 = 12;
 const MOST_UNIFORM: u32 = 200;
 
-/// Cheap intrinsics that depend only on their arguments.
+/// Prefixes, without `llvm.`, of cheap intrinsics that depend only on their arguments.
 const CHEAP_INTRINSICS: &str = "fma. fabs. smin. smax. umin. umax. abs.";
 
 #[derive(Clone, Copy, Default)]
@@ -163,7 +163,7 @@ impl<'m> Costs<'m> {
     }
 }
 
-/// Returns the cost of the operation itself, in additions; `None` if it must not be repeated elsewhere.
+/// Returns the cost of the operation itself, in units of one addition; `None` if it must not be repeated elsewhere.
 fn operations(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
     Some(match value.get_opcode() {

@@ -11,13 +11,14 @@ use crate::ir::{
 use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
-/// Row lengths with specialised loops: powers of two, as in common tiles, too short to vectorise a loop of unknown length.
+/// Row lengths that get specialised loops: powers of two, as in common tiles, too short to profit from vectorising a loop of
+/// unknown length.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
-/// Maximum total size of regions with such loops.
+/// Maximum total number of instructions in regions with such loops.
 const MOST_INSTRUCTIONS: usize = 400;
 
-/// Makes the step function of a kernel with these regions, and returns its name. Unless the last thread comes after the first, the range
-/// wraps around at the end of the CTA. If `traced`, it stores the start of each lane's log.
+/// Makes the step function of a kernel with these regions, and returns its name. Unless the last thread comes after the
+/// first, the range wraps around at the end of the CTA. If `traced`, the function stores the start of each lane's log.
 pub fn make<'m>(
     module: &'m Module,
     kernel: &CpuKernel,
@@ -81,7 +82,7 @@ pub fn make<'m>(
         }
         chosen
     };
-    // Usually the range starts at thread 0, which needs no division.
+    // The range usually starts at thread 0, which needs no division.
     let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
     let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
@@ -169,7 +170,7 @@ struct Start<'m> {
     z: Variable<'m>,
     last: Variable<'m>,
     rest: Variable<'m>,
-    /// Number of threads of the row that have run.
+    /// Number of threads in the row that have run.
     index: Variable<'m>,
     /// Bitwise AND and OR of the threads' next regions; equal if the threads stay together.
     all: Variable<'m>,
@@ -300,7 +301,7 @@ impl<'m> Code<'_, 'm> {
         thread
     }
 
-    /// [`Self::add_threads`] for a row of known length with special columns, which run outside the loops.
+    /// Adds the loops for a row of known length with special columns, which run outside them.
     fn add_known_parts(
         &self,
         region: &Region<'m>,
@@ -333,7 +334,7 @@ impl<'m> Code<'_, 'm> {
         then
     }
 
-    /// [`Self::add_threads`] for a row of unknown length with special columns.
+    /// Adds the loops for a row of unknown length with special columns.
     fn add_parts(
         &self,
         region: &Region<'m>,
@@ -345,7 +346,7 @@ impl<'m> Code<'_, 'm> {
             ["part", "rest", "single"].map(|name| self.function.append_block(name));
         let index = &self.start.index;
 
-        // Threads before the next special column.
+        // Runs the threads before the next special column.
         let b = Builder::at_end(part);
         let now = index.get(&b);
         let column = b.sum_without_overflow(row.x, now);
@@ -374,7 +375,7 @@ impl<'m> Code<'_, 'm> {
         part
     }
 
-    /// Runs the current thread of a row by `callee`, a version of `region`; returns the number of threads that have run.
+    /// Runs `callee`, a version of `region`, for the current thread of a row; returns the number of threads that have run.
     fn add_thread(
         &self,
         b: &Builder<'m>,

@@ -42,7 +42,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// Builds `cp.async` to shared memory; bytes after those that are read become zeros.
+/// Builds `cp.async` to shared memory; bytes beyond those read become zero.
 fn copy(code: &mut Code) -> Result<()> {
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();

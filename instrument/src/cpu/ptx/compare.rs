@@ -19,7 +19,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let holds = each(code, kind, [a, b])?;
             let with = with.first();
             match (to, &holds[..]) {
-                // One predicate for each number of a pair.
+                // Each number of a pair gets its own predicate.
                 (Operand::Both(first, second), &[low, high]) => {
                     let (low, high) = (combine(code, low, with)?, combine(code, high, with)?);
                     code.define(first, low, false)?;
@@ -57,7 +57,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// Result of `set` if the comparison holds: 1.0, or all ones.
+/// Returns the result of `set` if the comparison holds: 1.0 or all ones.
 fn truth(kind: Kind) -> u64 {
     match (kind.class, kind.bits) {
         (Class::Float, 16) => 0x3c00,

@@ -19,7 +19,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             });
             code.define(result, value?, to.is_signed())
         }
-        // Two single-precision numbers; the first becomes the upper half.
+        // Packs two single-precision numbers; the first becomes the upper half.
         [result, upper, lower] if to.lanes == 2 && from.lanes == 1 => {
             let half = |operand| Ok(convert(code, code.operand(operand, from)?, from, to.lane()));
             let halves: [Result<Value>; 2] = [lower, upper].map(half);
@@ -53,7 +53,7 @@ fn convert<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> V
     }
 }
 
-/// Returns the support library's abbreviation of an integer type of 32 or 64 bits.
+/// Returns the support library's abbreviation for a 32-bit or 64-bit integer type.
 fn letters(bits: u32, is_signed: bool) -> &'static str {
     match (bits, is_signed) {
         (64, true) => "ll",
@@ -83,7 +83,7 @@ fn of_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -
     code.intrinsic(&format!("{source}2{target}_{mode}"), ty, &[wide])
 }
 
-/// Saturates a number that is out of range; the support library defines the result of NaN.
+/// Saturates a number that is out of range; the support library defines the result for NaN.
 fn to_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> Value<'m> {
     let value = float::widen(code, value, from);
     let (mode, _) = mode(code);

@@ -1,4 +1,4 @@
-//! Floating-point arithmetic. Numbers of 16 bits are represented as integers, and computed by functions of the support library.
+//! Floating-point arithmetic. 16-bit numbers are represented as integers and computed by support-library functions.
 
 use super::Code;
 use crate::ir::{Opcode::*, Type, Value, traits::*};
@@ -41,7 +41,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
-        // The library has additions in every rounding mode, but no subtractions.
+        // The library has addition in every rounding mode, but no subtraction.
         ("sub", &[a, b]) => rounded("add", &[a, builder.negate(b)]),
         ("fma" | "mad", [_, _, _]) => rounded("fma", inputs),
         ("div", [_, _]) if code.has("full") => {
@@ -87,7 +87,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
     Ok(saturated(code, result, kind))
 }
 
-/// Computes in IEEE's half precision or bfloat16.
+/// Computes in IEEE half precision or bfloat16.
 fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let opcode = code.instruction.opcode.as_str();
     let arity = match opcode {
@@ -127,7 +127,7 @@ fn with_sign_of<'m>(
     code.typed(bits, kind)
 }
 
-/// Replaces a denormal by a zero with its sign, except in double precision, which has no such mode.
+/// Replaces a denormal with a zero of the same sign, except in double precision, which has no such mode.
 pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if kind.bits == 64 {
         return value;

@@ -83,7 +83,7 @@ fn choose<'m>(
     code.builder.select(takes_first, a, b)
 }
 
-/// Saturates a wide signed number to the range of `kind`, and truncates it to the bits of `kind`.
+/// Saturates a wide signed number to the range of `kind`, and truncates it to the width of `kind`.
 pub fn saturate<'m>(code: &Code<'m, '_>, wide: Value<'m>, kind: Kind) -> Value<'m> {
     let bits = wide.ty().scalar_bits();
     let (least, most) = if kind.is_signed() {
@@ -202,7 +202,7 @@ fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     }
 }
 
-/// Shifts; amounts beyond the width give zeros, or the sign.
+/// Shifts; amounts beyond the width give 0 or copies of the sign bit.
 fn shift<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let [_, value, amount] = code.exactly(&code.instruction.operands)?;
     let value = code.operand(value, kind)?;
@@ -228,7 +228,7 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let divisor = code.builder.select(is_zero, code.number(kind.bits, 1), b);
     let divides = code.instruction.opcode == "div";
     let result = if kind.is_signed() {
-        // Twice as wide, so that the quotient of the least number and -1 fits.
+        // Divides at twice the width, so that the quotient of the smallest number and -1 fits.
         let wide = |value| code.integer(value, 2 * kind.bits, true);
         let operation = if divides { SDiv } else { SRem };
         let result = code.binary(operation, wide(a), wide(divisor));
@@ -241,7 +241,8 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(code.builder.select(is_zero, all_ones, result))
 }
 
-/// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. Optionally also tests whether the result is not zero.
+/// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. Optionally also tests whether the
+/// result is nonzero.
 fn logic(code: &mut Code, kind: Kind) -> Result<()> {
     let [to, a, b, c, table, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();

@@ -1,4 +1,4 @@
-//! A warp's operations on matrices.
+//! Matrix operations of a warp.
 
 use super::Code;
 use super::memory::{pointer, registers};

@@ -21,7 +21,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let policy = code.number(64, 0);
             code.define(code.to()?, policy, false)
         }
-        // Hints for caches.
+        // The remaining instructions are cache hints.
         _ => Ok(()),
     }
 }
@@ -30,7 +30,7 @@ pub fn fence(code: &Code) {
     code.intrinsic("membar_sys", Type::void(), &[]);
 }
 
-/// Converts an address of shared memory, a number of 32 or 64 bits, to a generic pointer.
+/// Converts a shared-memory address, a 32-bit or 64-bit number, to a generic pointer.
 pub fn shared_pointer<'m>(code: &Code<'m, '_>, number: Value<'m>) -> Value<'m> {
     let number = code.integer(number, 64, false);
     code.support("shared_pointer", Type::pointer(0), &[number])
@@ -82,8 +82,8 @@ struct Access {
     count: usize,
     /// Size of each number.
     bytes: u64,
-    /// Type of a single access that moves all numbers at once, because other threads must not see some of them only. `None` if the access
-    /// is not strong, or if x86 has no access of that size.
+    /// Type of a single access that moves all numbers at once, because other threads must not see only some of them. `None`
+    /// if the access is not strong, or if x86 has no access of that size.
     whole: Option<Type>,
 }
 
@@ -206,7 +206,7 @@ fn store(code: &Code) -> Result<()> {
     Ok(())
 }
 
-/// Calls a function of the support library for the operation and type, which satisfies every memory order and scope.
+/// Calls the support library's function for the operation and type, which satisfies every memory order and scope.
 fn atomic(code: &mut Code) -> Result<()> {
     let access = Access::of(code)?;
     let mut modifiers = code.instruction.modifiers.iter();

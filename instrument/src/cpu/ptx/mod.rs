@@ -1,5 +1,5 @@
-//! Lowers inline PTX to LLVM IR: registers become values, or stack slots if there are branches; guards and branches become blocks.
-//! Instructions without an equivalent in LLVM become calls of the support library, which are inlined later.
+//! Lowers inline PTX to LLVM IR: registers become values, or stack slots if there are branches; guards and branches become
+//! blocks. Instructions without an equivalent in LLVM become calls to the support library, which are inlined later.
 
 mod barriers;
 mod compare;
@@ -255,7 +255,7 @@ impl<'m, 't> Code<'m, 't> {
             return self.unknown();
         };
         self.builder.branch(target);
-        // What follows up to the next label is unreachable.
+        // Code from here to the next label is unreachable.
         let block = self.new_block();
         self.enter(block);
         Ok(())
@@ -289,7 +289,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// Returns the first operand, the result of most instructions.
+    /// Returns the first operand, which is the result in most instructions.
     fn to(&self) -> Result<&'t Operand> {
         let first = self.instruction.operands.first();
         first.map_or_else(|| self.unknown(), Ok)
@@ -313,7 +313,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// Resolves an operand that shares a register with a result to the latter.
+    /// Maps an operand that shares a register with a result to that result.
     fn shared(&self, register: Register) -> Register {
         match register {
             Register::Argument(index) => {
@@ -335,7 +335,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// Returns the value of a register, an integer of its width.
+    /// Returns the value of a register as an integer of its width.
     fn read(&self, register: Register) -> Value<'m> {
         let register = self.shared(register);
         let ty = Type::int(self.width(register));
@@ -389,7 +389,7 @@ impl<'m, 't> Code<'m, 't> {
         self.builder.binary(operation, left, right)
     }
 
-    /// Returns an operand as a value of a PTX type; numbers of 16 bits are represented as integers.
+    /// Returns an operand as a value of a PTX type; 16-bit numbers are represented as integers.
     fn operand(&self, operand: &Operand, kind: Kind) -> Result<Value<'m>> {
         let bits = kind.register_bits();
         let value = match operand {
@@ -446,7 +446,7 @@ impl<'m, 't> Code<'m, 't> {
         self.call_named(&format!("{PTX_PREFIX}{name}"), result, arguments)
     }
 
-    /// Calls a function of the support library that makes the accesses of the inline assembly's sites.
+    /// Calls a support-library function that performs the accesses at the inline assembly's sites.
     fn access(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         let access = self.support(name, result, arguments);
         let call = access.as_call().expect("a call is never folded");
@@ -536,7 +536,7 @@ static NONE: Instruction = Instruction {
     operands: Vec::new(),
 };
 
-/// Returns the type in which the support library takes values of a PTX type.
+/// Returns the type that the support library uses for values of a PTX type.
 fn type_of(kind: Kind) -> Type {
     match (kind.class, kind.register_bits()) {
         (Class::Float, 32) if kind.lanes == 1 => Type::float(),

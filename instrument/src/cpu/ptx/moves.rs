@@ -46,7 +46,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             };
             (to, code.builder.select(holds, then, otherwise))
         }
-        // Addresses are the same in all spaces, except that one of shared memory may have only 32 bits.
+        // Addresses are the same in all spaces, except that a shared-memory address may have only 32 bits.
         ("cvta", [to, from]) => {
             let number = code.operand(from, kind)?;
             if code.has("shared") && !code.has("to") {

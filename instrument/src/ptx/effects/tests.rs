@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn effects_of_single_instructions() {
+fn single_instructions_have_the_expected_effect() {
     use Effect::*;
     for (text, expected) in [
         ("", None),
@@ -40,7 +40,7 @@ fn effects_of_single_instructions() {
 }
 
 #[test]
-fn strongest_effect_of_all_instructions_counts() {
+fn template_has_the_strongest_effect_of_its_instructions() {
     let text = "{ ld.u32 $0, [$1]; add.u32 $0, $0, 1; st.u32 [$1], $0; }";
     assert_eq!(Effect::of(text), Effect::Acts);
     assert_eq!(

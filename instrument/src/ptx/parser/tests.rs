@@ -14,7 +14,7 @@ fn only(template: &str) -> Instruction {
 }
 
 #[test]
-fn operands_of_every_kind() {
+fn operands_of_every_kind_are_parsed() {
     use Operand::*;
     let argument = |n| Register(super::Register::Argument(n));
     let address =
@@ -59,7 +59,7 @@ fn operands_of_every_kind() {
 }
 
 #[test]
-fn scopes_guards_and_labels() {
+fn scopes_guards_and_labels_are_parsed() {
     let text = "{ .reg .pred p; .reg.b32 r<2>; setp.ne.b32 p, $1, 0; @!p bra DONE; { .reg .b64 p; mov.b64 p, $2; } DONE: }";
     let template = Template::parse(text).unwrap();
     assert_eq!(template.declared.len(), 4);
@@ -78,7 +78,7 @@ fn scopes_guards_and_labels() {
 }
 
 #[test]
-fn vectors_are_consecutive_registers() {
+fn vectors_become_consecutive_registers() {
     let text = "{ .reg .v2 .b32 q; .reg.v4 .f32 r<2>; ld.global.v2.b32 q, [$1]; mov.v4.f32 {_, _, _, $0}, r1; add.u32 $0, q.x, q.y; }";
     let template = Template::parse(text).unwrap();
     assert_eq!(template.declared.len(), 10);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn names_and_types_match() {
+fn type_names_round_trip_and_others_are_rejected() {
     for name in [
         "b8", "u16", "s32", "f64", "b128", "f16x2", "bf16", "bf16x2", "u8x4", "pred",
     ] {

@@ -1,8 +1,8 @@
-//! Generated CUDA C++: accesses through structures, lambdas, function pointers, virtual calls, recursion
-//! and ternaries, as Clang compiles them, must be traced as exactly as those of generated IR.
+//! Generated CUDA C++: accesses through structures, lambdas, function pointers, virtual calls, recursion and ternaries, as
+//! Clang compiles them, must be traced as exactly as those in generated IR.
 //!
 //! The sources include no CUDA headers, so that Clang starts in milliseconds; many kernels share a file. Like the IR, each
-//! file is compiled twice: with the oracle's calls, and to be traced.
+//! file is compiled twice: once with calls to the oracle, and once to be traced.
 
 mod statements;
 
@@ -17,15 +17,15 @@ use superstep_trace::Op;
 
 const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// Everything to which a program's functions can refer.
+/// Everything that a program's functions can refer to.
 pub struct Program {
-    /// Number of the program, with which all its names start.
+    /// Number of the program, which all its names start with.
     pub number: usize,
     /// Whether addresses outside global memory may be converted to numbers or stored in memory.
     pub free: bool,
     /// Whether there are function pointers and virtual calls.
     pub indirect: bool,
-    /// Functions of the common signature.
+    /// Functions with the common signature.
     pub functions: usize,
     /// Functions that take a structure by value.
     pub by_value: usize,

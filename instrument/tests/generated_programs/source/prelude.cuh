@@ -1,6 +1,6 @@
-/* Prelude of generated CUDA sources. All code that may access global memory calls these functions. With ORACLE they
- * announce the access; otherwise they contain an empty asm statement, so that Clang does not merge more accesses.
- * Needs no CUDA headers, so that Clang starts quickly. */
+/* Prelude for generated CUDA sources. All code that may access global memory calls these functions. With ORACLE they
+ * announce the access; otherwise they contain an empty asm statement, so that Clang merges no more accesses than with
+ * ORACLE. Needs no CUDA headers, so that Clang starts quickly. */
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))

@@ -13,7 +13,7 @@ struct Pointer {
     text: String,
     writable: bool,
     life: Life,
-    /// Whether it certainly points to global memory.
+    /// Whether it is known to point to global memory.
     global: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Body<'a> {
     loops: u32,
 }
 
-/// Data types, with their alignments in bytes.
+/// Data types.
 const TYPES: &[&str] = &[
     "u32", "u8", "u16", "u64", "u32x2", "u32x4", "u64x2", "f32x4", "float", "double",
 ];
@@ -75,7 +75,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// Writes a function of the common signature.
+    /// Starts a function with the common signature.
     pub fn function(program: &'a Program) -> Self {
         let mut body = Self::new(program, false);
         body.point("b", false, Life::Caller, false);
@@ -83,7 +83,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// Writes a function that takes a structure by value.
+    /// Starts a function that takes a structure by value.
     pub fn by_value(program: &'a Program) -> Self {
         let mut body = Self::new(program, false);
         body.point("s.first", true, Life::Caller, false);
@@ -91,7 +91,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// Writes a kernel.
+    /// Starts a kernel.
     pub fn kernel(program: &'a Program) -> Self {
         let mut body = Self::new(program, true);
         body.point("b", true, Life::Kernel, true);
@@ -272,7 +272,7 @@ impl<'a> Body<'a> {
     fn atomic(&mut self, choices: [u16; 4]) {
         let pointer = self.writable(choices[0]).text;
         let offset = self.number(choices[2]);
-        // With unknown bits: LLVM turns an `and` with 0 into an exchange.
+        // The value has unknown bits, because LLVM turns an `and` with 0 into an exchange.
         let value = format!("sum + 2 * {} + 1", self.number(choices[3]));
         let ty = pick(&["u32", "u64", "int", "long"], choices[1] / 16);
         let scope = pick(&["", "_block", "_system"], choices[1] / 64);
@@ -305,7 +305,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    // Declarations inside braces are not in scope after them.
+    // Declarations inside braces are out of scope after them.
     fn inside(&mut self, steps: &[Step]) {
         let (pointers, numbers) = (self.pointers.clone(), self.numbers.clone());
         self.steps(steps);

@@ -4,7 +4,7 @@ use super::*;
 use superstep_table::read_csv;
 
 #[test]
-fn table_survives_csv_and_figure_is_redrawn_from_it() {
+fn table_round_trips_through_csv_and_figure_escapes_names() {
     let folder = tempfile::tempdir().unwrap();
     let rows = [DataVolumeRow {
         application: "a<b".into(),

@@ -29,8 +29,8 @@ fn published_values_are_in_and_below_the_figures() {
         "href=\"#published\"",
         "Figure 6.1, published values from the thesis's notebook write-com-ration",
         "18,496,000",
-        "The thesis published no numbers of figure 6.2.",
-        "The thesis published no numbers of figure 6.6.",
+        "The thesis published no numbers for figure 6.2.",
+        "The thesis published no numbers for figure 6.6.",
         "Figure 6.9: published and measured",
         "not explained",
     ] {

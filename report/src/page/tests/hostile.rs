@@ -46,6 +46,6 @@ fn markup_in_names_is_escaped() {
         let page = index(&run, &measured()).unwrap();
         check_nesting(&page);
         assert!(!page.contains("<script") && !page.contains("<img src=x"));
-        assert!(!page.contains(evil), "{evil} is in the page as it is");
+        assert!(!page.contains(evil), "{evil} is in the page unescaped");
     }
 }

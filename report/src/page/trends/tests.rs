@@ -66,7 +66,7 @@ fn runs_of_a_suite_are_ordered_by_start() {
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["all programs", "a", "b"]);
     assert_eq!(found[1].1, [(0.5, 2.0), (2.5, 3.0)]);
-    assert_eq!(found[2].1, [(0.5, 8.0)], "what failed has no value");
+    assert_eq!(found[2].1, [(0.5, 8.0)], "a failed program has no value");
     let (mean, last) = (found[0].1[0].1, found[0].1[1]);
     assert!((mean - 4.0).abs() < 1e-9, "{mean}");
     assert!(last.0 == 2.5 && (last.1 - 3.0).abs() < 1e-9);
@@ -95,7 +95,7 @@ fn page_is_written_with_escaped_names() {
     assert_eq!(
         page.matches("role=\"img\"").count(),
         3 + 2,
-        "a slowdown that is no number has no figure"
+        "a slowdown that is not a number has no figure"
     );
     let csv = fs::read_to_string(out.join("figures/1/trend-slowdown.csv")).unwrap();
     assert!(csv.contains("2026-11-02T02:17:00Z,a,3"), "{csv}");
@@ -104,7 +104,7 @@ fn page_is_written_with_escaped_names() {
 }
 
 #[test]
-fn runs_without_programs_have_a_table_only() {
+fn runs_without_programs_have_only_a_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), &[night(1, "thesis", vec![])]).unwrap();
     let page = fs::read_to_string(path).unwrap();

@@ -29,7 +29,7 @@ fn branch_that_split_a_warp_once_is_divergent() {
         rows(&study.tables[0]),
         json!([["toy", 2, 1, 50.0, 50, 5, 10.0]])
     );
-    // The branch with most executions first; 620 threads were at the other one, 420 took it.
+    // The most executed branch comes first; 620 threads reached the other one, and 420 took it.
     assert_eq!(
         rows(&study.tables[1]),
         json!([
@@ -42,7 +42,7 @@ fn branch_that_split_a_warp_once_is_divergent() {
 }
 
 #[test]
-fn programs_of_sassi_have_a_second_table() {
+fn sassi_programs_have_a_second_table() {
     let sites = [
         site("branch", 0, 0, json!({})),
         site("branch", 1, 0, json!({})),

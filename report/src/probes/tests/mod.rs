@@ -1,4 +1,4 @@
-//! Tests of the studies, from hand-made results of a probe.
+//! Tests of the studies, with hand-written probe results.
 
 mod blocks;
 mod branches;

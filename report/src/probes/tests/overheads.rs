@@ -26,7 +26,7 @@ fn ratios_are_compared_with_published_ones() {
     assert_eq!(of(1)[1..], [None, None, None]);
     assert_eq!(figure.legend.len(), 3);
     let figure = overheads("thesis", "branches", &costs);
-    assert_eq!(figure.legend.len(), 2, "nothing of SASSI's");
+    assert_eq!(figure.legend.len(), 2, "no SASSI values");
     crate::figures::svg(&figure, "a").unwrap();
     crate::figures::svg(&overheads("rodinia", "branches", &[]), "b").unwrap();
 }

@@ -90,7 +90,7 @@ fn each_variable_is_read_and_written() {
 }
 
 #[test]
-fn other_threads_to_keep_are_a_file() {
+fn other_value_of_probe_threads_is_a_file() {
     let pairs = [("SUPERSTEP_PROBE_THREADS", "places.json")];
     let read = config(&pairs).unwrap();
     assert_eq!(read.probe_threads, KeepThreads::At("places.json".into()));
@@ -101,7 +101,7 @@ fn other_threads_to_keep_are_a_file() {
 }
 
 #[test]
-fn launches_or_ctas_are_sampled() {
+fn sampling_both_launches_and_ctas_is_an_error() {
     let both = [
         ("SUPERSTEP_SAMPLE_LAUNCHES", "0.5"),
         ("SUPERSTEP_SAMPLE_CTAS", "0.5"),
@@ -111,7 +111,7 @@ fn launches_or_ctas_are_sampled() {
 }
 
 #[test]
-fn unusable_values_are_named() {
+fn errors_name_invalid_values() {
     for (name, value) in [
         ("SUPERSTEP_CPU_THREADS", "0"),
         ("SUPERSTEP_CPU_THREADS", "many"),

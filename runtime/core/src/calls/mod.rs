@@ -1,4 +1,4 @@
-//! Functions of proprietary libraries whose reads and writes are known.
+//! Functions in proprietary libraries whose reads and writes are known.
 
 mod table;
 
@@ -17,14 +17,14 @@ enum Shape {
     Matrices {
         rows: Number,
         columns: Number,
-        /// Elements from one column to the next; below 0 for a vector that is read backwards.
+        /// Elements from one column to the next; negative for a vector that is read backwards.
         leading: Number,
         element: Element,
         count: Number,
         /// Elements from one matrix to the next.
         stride: Number,
     },
-    /// A range whose size in bytes is this argument.
+    /// A contiguous range whose size in bytes is in this argument.
     Bytes(usize),
     Allocation,
 }
@@ -60,8 +60,9 @@ pub fn function(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// Returns the memory that a call reads, writes and lends, or `None` if the arguments do not determine it. `arguments` are
-    /// pointers and sign-extended integers; `allocation_of` returns the first byte and the size of an address's allocation.
+    /// Returns the memory that a call reads, writes and lends, or `None` if the arguments do not determine it. `arguments`
+    /// are pointers and sign-extended integers; `allocation_of` returns the start and size of the allocation that contains
+    /// an address.
     pub fn known(
         &self,
         arguments: &[usize],

@@ -1,8 +1,8 @@
-//! The accesses of calls, compared with numbers that were derived by hand.
+//! Accesses of known calls, compared with numbers derived by hand.
 
 use super::*;
 
-/// Returns what a call of `name` reads and writes: address, bytes, rows and their pitch, planes and their pitch.
+/// Returns what a call to `name` reads and writes: address, bytes, rows and their pitch, planes and their pitch.
 fn touched(name: &str, arguments: &[usize]) -> (Vec<[u64; 6]>, Vec<[u64; 6]>) {
     let function = function(name).unwrap();
     let (call, _) = function.known(arguments, |_| None).unwrap();
@@ -37,7 +37,7 @@ fn a_product_reads_two_matrices_and_writes_one() {
 }
 
 #[test]
-fn strided_products_and_mixed_types() {
+fn strided_products_and_mixed_types_have_expected_blocks() {
     let (reads, writes) = touched(
         "cublasSgemmStridedBatched",
         &[

@@ -12,10 +12,10 @@ use superstep_trace::{
 };
 
 const CACHED_PAGES: usize = 64;
-/// Number of parts that are written before the launch ends.
+/// Number of parts at which they are written without waiting for the end of the launch.
 const MANY_PARTS: usize = 1 << 16;
 
-/// Takes access groups: all of a CTA before those of the next one.
+/// Aggregates the access groups that one worker passes to it, one CTA after another.
 pub struct Accumulator {
     pages: PageCache,
     sums: LaunchSums,
@@ -25,7 +25,7 @@ pub struct Accumulator {
     sources: Sources,
 }
 
-/// The part of a thread's access that is in one page.
+/// The part of a thread's access that falls within one page.
 #[derive(Clone, Copy)]
 struct Piece {
     thread: u32,
@@ -120,7 +120,7 @@ impl Accumulator {
             .leave_block(running.launch, block, &mut self.received);
     }
 
-    /// Takes the parts so far if they take too much memory.
+    /// Takes the parts collected so far if they use too much memory.
     pub fn take_many_parts(&mut self) -> Option<Parts> {
         (self.received.len() >= MANY_PARTS).then(|| Parts {
             received: std::mem::take(&mut self.received),
@@ -148,12 +148,12 @@ fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> 
         if start >= last {
             return None;
         }
-        let border = (start | (PAGE_BYTES - 1)).saturating_add(1);
+        let boundary = (start | (PAGE_BYTES - 1)).saturating_add(1);
         let piece = Piece {
             thread,
             address,
             start,
-            end: last.min(border),
+            end: last.min(boundary),
         };
         start = piece.end;
         Some(piece)
@@ -217,7 +217,7 @@ impl Access<'_> {
                 if several {
                     source.several_bytes += count;
                 }
-                // With several writers this load may already be credited.
+                // With several writers, this load may already have been credited.
                 let load = (!is_own).then_some(self.place);
                 let blocks = self.running.blocks;
                 self.receiver.add(word, bytes, load, (launch, cta), blocks);
@@ -264,7 +264,7 @@ struct SourceLaunch {
 
 #[derive(Default)]
 struct Sources {
-    /// The last one, which usually recurs.
+    /// The source used last, which usually recurs.
     last: SourceLaunch,
     others: FxHashMap<u32, SourceLaunch>,
 }

@@ -1,6 +1,6 @@
-//! An entry of shadow memory, and the rules of `docs/capture/in-situ.md` for loads and stores.
+//! An entry in shadow memory, and the rules in `docs/capture/in-situ.md` for loads and stores.
 
-/// Bits of a launch's number. Numbers from 2^25 on are special values.
+/// Number of bits in a launch number. Numbers from 2^25 up are special values.
 pub const LAUNCH_BITS: u32 = 26;
 pub const CTA_BITS: u32 = 27;
 pub const THREAD_BITS: u32 = 10;
@@ -9,7 +9,7 @@ const LAUNCH_SHIFT: u32 = 38;
 const CTA_SHIFT: u32 = 11;
 const CTA_MASK: u64 = (1 << CTA_BITS) - 1;
 const UNWRITTEN_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
-/// `before` of a word whose bytes have separate entries.
+/// Value of `before` for a word whose bytes have separate entries.
 const SPLIT: u64 = !1;
 
 // Bits of `before`.
@@ -19,17 +19,17 @@ const READ_BEFORE_SHIFT: u32 = 6;
 const READ_NOW_SHIFT: u32 = 2;
 const SEVERAL_NOW: u64 = 1 << 1;
 const SEVERAL_THREADS: u64 = 1;
-/// The bits that describe `now`.
+/// Bits of `before` that describe `now`.
 const OF_NOW: u64 = 0x3f;
 
 const PLAIN: u64 = 1 << 10;
 
-/// A thread of a launch, encoded as in `now`.
+/// A thread in a launch, encoded as in `now`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who(pub u64);
 
 impl Who {
-    /// `launch` counts from 1. Each number must fit into its bits.
+    /// `launch` counts from 1. Each number must fit in its bit field.
     pub const fn new(launch: u32, cta: u32, thread: u32) -> Self {
         Who((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
     }
@@ -66,7 +66,7 @@ pub enum Local {
     No,
 }
 
-/// Writers of a word, or of a byte of a split word.
+/// Writers of a word, or of a byte in a split word.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// The index of its bytes' entries, if it is split.
+    /// Returns the index of the entries for its bytes, if it is split.
     pub const fn split_place(self) -> Option<usize> {
         if self.before == SPLIT {
             Some(self.now as usize)
@@ -112,7 +112,7 @@ impl Entry {
         self.has_now() && self.now >> LAUNCH_SHIFT == launch
     }
 
-    /// Returns the last writer before the launch of `who`, as in `before` without the bits that describe `now`.
+    /// Returns the last writer before the launch of `who`, encoded as in `before` but without the bits that describe `now`.
     pub const fn past(self, who: Who) -> u64 {
         if !self.has_now() || self.is_of(who.launch()) {
             return self.before & !OF_NOW;

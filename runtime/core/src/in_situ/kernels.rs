@@ -10,7 +10,7 @@ const CHUNK: usize = 1 << 14;
 
 pub struct Kernels {
     numbers: Mutex<FxHashMap<String, u32>>,
-    /// The kernel of each launch, in chunks that are made on demand.
+    /// The kernel of each launch, in chunks that are allocated on demand.
     of_launches: Box<[OnceLock<Box<[AtomicU32]>>]>,
 }
 

@@ -1,5 +1,5 @@
-//! Aggregates accesses while kernels run, by the rules of `docs/capture/in-situ.md`, from the last writer of each byte.
-//! This is the host's implementation; that for a GPU is in `runtime/cuda`.
+//! Aggregates accesses while kernels run, following the rules in `docs/capture/in-situ.md`, based on the last writer of each
+//! byte. This is the host implementation; the GPU implementation is in `runtime/cuda`.
 
 mod accumulator;
 pub mod entry;
@@ -16,14 +16,14 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received};
 
-/// The launch, its CTAs or its threads exceed the numbers that an entry can hold.
+/// The number of the launch, of its CTAs or of its threads exceeds what an entry can hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "failed to add up launch {number} of the program, with {ctas} CTAs of {threads} threads: in situ, a program has at most {most_launches} launches of 2^27 CTAs of 1024 threads; record a trace of it",
+    "failed to aggregate launch {number} ({ctas} CTAs with {threads} threads each): protocol `in-situ` supports at most {most_launches} launches, 2^27 CTAs and 1024 threads per CTA; record a trace instead",
     most_launches = MOST_LAUNCHES
 )]
 pub struct TooMany {
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
     pub ctas: u64,
     pub threads: u64,
@@ -43,7 +43,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins launch `number`, counted from 0 over all streams.
+    /// Begins launch `number`, counted from 0 across all streams.
     fn new(number: u32, kernel: u32, launch: &Launch, blocks: CtaBlocks) -> Result<Self, TooMany> {
         let (ctas, threads) = (launch.ctas(), launch.threads_per_cta());
         let fits = number < MOST_LAUNCHES
@@ -66,7 +66,7 @@ impl Running {
         })
     }
 
-    /// Takes the aggregates of all accumulators. To be called once.
+    /// Takes the aggregates of all accumulators. Must be called only once.
     pub fn found(&self) -> (LaunchSums, Parts) {
         let parts = Parts {
             received: std::mem::take(&mut self.received.lock()),

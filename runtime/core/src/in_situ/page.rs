@@ -1,4 +1,4 @@
-//! The entries of a page of the program's memory.
+//! The shadow memory entries for a page of the program's memory.
 
 use super::entry::Entry;
 
@@ -40,7 +40,7 @@ impl Page {
         }
     }
 
-    /// As [`each`](Self::each), but first splits the word if `bytes` is only a part of it.
+    /// Like [`each`](Self::each), but first splits the word if `bytes` covers only part of it.
     #[inline]
     pub fn each_apart(&mut self, word: usize, bytes: u8, visit: impl FnMut(&mut Entry, u8)) {
         let entry = self.words[word];
@@ -52,7 +52,7 @@ impl Page {
     }
 }
 
-/// Iterates over the words of a range of a page, with masks of their bytes.
+/// Iterates over the words in a range of a page, with masks of their bytes.
 pub fn words(start: u64, end: u64) -> impl Iterator<Item = (usize, u8)> {
     (start / WORD_BYTES..end.div_ceil(WORD_BYTES)).map(move |word| {
         let first = start.saturating_sub(word * WORD_BYTES);

@@ -16,10 +16,10 @@ struct Amount {
 /// A load: address, width and source.
 type Read = (u64, u32, From);
 
-/// Mark of a word that was counted as read whole, which keeps most reads out of `reads`.
+/// Marks a word that was counted as read in full, which keeps most reads out of `reads`.
 const WHOLE: u8 = 0x10;
 
-/// Counts each byte once, and each pair of address and width once for each source.
+/// Counts each byte once, and each pair of address and width once per source.
 #[derive(Default)]
 pub struct Receiver {
     /// Masks of bytes by word address, with [`WHOLE`].
@@ -27,14 +27,14 @@ pub struct Receiver {
     reads: FxHashSet<Read>,
     /// The last read, which other lanes of the warp usually repeat.
     last: Option<Read>,
-    /// Its last word and bytes.
+    /// The word and bytes added last.
     last_part: (u64, u8),
-    /// What the CTA's block has received so far, by the first CTA of the source's block.
+    /// Amounts that the CTA's block has received so far, by the first CTA of the source's block.
     from: FxHashMap<From, Amount>,
 }
 
 impl Receiver {
-    /// Adds bytes of a word. `load` has the address and width of their load if that counts.
+    /// Adds bytes of a word. `load` is the address and width of the load, if it is to be counted.
     #[inline]
     pub fn add(
         &mut self,
@@ -68,14 +68,15 @@ impl Receiver {
         }
     }
 
-    /// Forgets the CTA's reads, as another CTA's count anew.
+    /// Forgets the CTA's reads, since those of the next CTA count anew.
     pub fn leave_cta(&mut self) {
         self.bytes.clear();
         self.reads.clear();
         self.last = None;
     }
 
-    /// Moves the amounts of the block that begins with `cta` in `launch` to `all`, where launches are numbered from 0 and not from 1.
+    /// Moves the amounts of the block that begins with `cta` in `launch` to `all`, where launches are numbered from 0
+    /// instead of 1.
     pub fn leave_block(&mut self, launch: u32, cta: u32, all: &mut Vec<Received>) {
         let parts = self.from.drain();
         all.extend(parts.map(|((source_launch, source_cta), amount)| Received {

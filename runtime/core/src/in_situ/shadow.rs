@@ -21,7 +21,7 @@ pub struct Shadow {
 
 #[derive(Default)]
 struct Memory {
-    /// Pages by number, each made when a launch first accesses it.
+    /// Pages by number, each created when a launch first accesses it.
     pages: FxHashMap<u64, Arc<Mutex<Page>>>,
     /// The content of pages that do not exist yet.
     untraced: Untraced,
@@ -44,7 +44,7 @@ impl Shadow {
         if bytes > 0 {
             memory.live.insert(address, end);
         }
-        // The host writes to these kinds without a call.
+        // The host can write to these kinds of memory without an API call.
         let entry = match kind {
             AllocationKind::Managed
             | AllocationKind::Pinned
@@ -69,13 +69,13 @@ impl Shadow {
         }
     }
 
-    /// Notes the writer of a range.
+    /// Records the writer of a range.
     pub fn set(&self, address: u64, bytes: u64, entry: Entry) {
         let end = address.saturating_add(bytes);
         self.memory.write().set(address, end, entry);
     }
 
-    /// Begins launch `number`, counted from 0 over all streams.
+    /// Begins launch `number`, counted from 0 across all streams.
     pub fn begin(&self, number: u32, launch: &Launch) -> Result<Running, TooMany> {
         let kernel = self.kernels.number(&launch.kernel);
         let running = Running::new(number, kernel, launch, self.blocks)?;

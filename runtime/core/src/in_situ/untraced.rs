@@ -16,7 +16,7 @@ impl Untraced {
             return;
         }
         let (mut first, mut last) = (start, end);
-        // Joins adjacent ranges of equal entries, so that many small copies do not become many ranges.
+        // Joins adjacent ranges with equal entries, so that many small copies do not become many ranges.
         let from = start.saturating_sub(1);
         let below = self.ranges.range(..=end).rev();
         let met = below.take_while(|(_, (past, _))| *past > from);
@@ -39,7 +39,7 @@ impl Untraced {
         }
     }
 
-    /// Returns the written parts of `start..end`, the highest first.
+    /// Returns the written parts of `start..end`, highest first.
     pub fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Entry)> + '_ {
         let below = self.ranges.range(..end).rev();
         (below.take_while(move |(_, (past, _))| *past > start))

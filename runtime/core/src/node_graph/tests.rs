@@ -1,8 +1,8 @@
-//! Orders of generated graphs, and edges that are refused.
+//! Orders of generated graphs, and edges that are rejected.
 
 use super::*;
 
-/// Returns reproducible numbers that look random.
+/// A reproducible pseudorandom number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,7 +26,7 @@ fn nodes_keep_their_order_where_the_edges_allow_it() {
 }
 
 #[test]
-fn each_node_comes_once_and_after_those_that_it_depends_on() {
+fn each_node_comes_once_and_after_its_dependencies() {
     let mut numbers = Numbers(1);
     for _ in 0..200 {
         let count = 1 + numbers.below(40);
@@ -34,7 +34,7 @@ fn each_node_comes_once_and_after_those_that_it_depends_on() {
         for last in (1..count).rev() {
             nodes.swap(last, numbers.below(last + 1));
         }
-        // From lower to higher numbers, so there is an order.
+        // Edges go from lower to higher numbers, so there is an order.
         let edges: Vec<(usize, usize)> = (0..numbers.below(80))
             .map(|_| (numbers.below(count), numbers.below(count)))
             .filter(|(from, to)| from < to)

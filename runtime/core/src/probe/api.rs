@@ -1,4 +1,5 @@
-//! The program's interface to its probe (`probes/include/superstep/runtime.h`): results of launches, parameters, and a switch.
+//! The program's interface to its probe (`probes/include/superstep/runtime.h`): launch results, parameters, and an on/off
+//! switch.
 
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -29,7 +30,7 @@ pub struct LaunchView {
     tables: *const u64,
 }
 
-/// Called before a launch with the probe's parameters, which it may change; returns whether the launch has the probe.
+/// Called before a launch with the probe's parameters, which it may change; returns whether to probe the launch.
 pub type Before = unsafe extern "C" fn(*const LaunchView, *mut u64, *mut c_void) -> c_int;
 /// Called after a launch that had the probe.
 pub type After = unsafe extern "C" fn(*const LaunchView, *mut c_void);
@@ -88,11 +89,10 @@ pub extern "C" fn superstep_observe(
 
 /// `superstep_total`: returns the sum of a field over all places and units of a launch, or 0 if there is no such field.
 ///
-/// # Safety
-/// `launch` was passed to an observer, and `field` ends with 0; either may be null.
+/// # Safety `launch` was passed to an observer, and `field` is NUL-terminated; either may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *const c_char) -> u64 {
-    // SAFETY: the handler passes the launch that it was called with, or null.
+    // SAFETY: the observer passes the launch that it was called with, or null.
     let Some(launch) = (unsafe { launch.as_ref() }).filter(|launch| !launch.values.is_null())
     else {
         return 0;
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
         return 0;
     }
     let fields = launch.fields as usize;
-    // SAFETY: `seen` made the view with this many names and values, which outlive the call of the observer.
+    // SAFETY: `seen` made the view with this many names and values, which outlive the call to the observer.
     let (names, values, wanted) = unsafe {
         (
             std::slice::from_raw_parts(launch.field_names, fields),
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
             CStr::from_ptr(field),
         )
     };
-    // SAFETY: `seen` made one name for each field, and names end with 0.
+    // SAFETY: `seen` made one name for each field, and names are NUL-terminated.
     let index = (names.iter()).position(|name| unsafe { CStr::from_ptr(*name) } == wanted);
     index.map_or(0, |index| {
         let values = values.iter().skip(index).step_by(fields);
@@ -135,7 +135,8 @@ pub(crate) fn ask(
         let mut wanted = true;
         for observer in observers {
             if let Some(before) = observer.before {
-                // SAFETY: the function and its argument were given together; view and parameters outlive the call.
+                // SAFETY: the function and its argument were registered together; the view and the parameters outlive the
+                // call.
                 wanted &= unsafe { before(view, parameters.as_mut_ptr(), observer.user) } != 0;
             }
         }
@@ -154,7 +155,7 @@ pub(crate) fn show(
     seen(probe, launch, layout, Some((found, elapsed_ns)), |view| {
         for observer in observers {
             if let Some(after) = observer.after {
-                // SAFETY: the function and its argument were given together; the view outlives the call.
+                // SAFETY: the function and its argument were registered together; the view outlives the call.
                 unsafe { after(view, observer.user) };
             }
         }

@@ -18,9 +18,9 @@ pub struct Collector {
 /// The results of a launch, with complements undone and copies combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Values by unit, place and field. A probe per thread has one unit, which combines the values of all threads.
+    /// Values by unit, place and field. A per-thread probe has one unit, which combines the values of all threads.
     pub values: Vec<u64>,
-    /// The four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field, for a probe per thread.
+    /// The four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field, for a per-thread probe.
     pub statistics: Option<Vec<u64>>,
     /// The fields of every thread by place, field and thread, if kept.
     pub threads: Option<Vec<u64>>,
@@ -32,8 +32,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the memory of a launch. `fields` has little-endian words of [`Layout::word_bytes`], `tables` all copies of the tables;
-    /// `keep` selects the places whose fields are kept by thread.
+    /// Reads the memory of a launch. `fields` has little-endian words of [`Layout::word_bytes`] bytes, and `tables` has all
+    /// copies of the tables; `keep` selects the places whose fields are kept for each thread.
     pub fn of(
         probe: &DefinedProbe,
         layout: &Layout,
@@ -151,7 +151,7 @@ impl Collector {
         })
     }
 
-    /// Leaves an empty folder of results for a run without probed launches.
+    /// Creates an empty results folder for a run without probed launches.
     pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         let mut writer = self.writer.lock();
         if writer.is_none() {

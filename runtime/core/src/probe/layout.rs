@@ -5,10 +5,10 @@ use superstep_abi::{KeepThreads, VariableError, variable};
 use superstep_trace::probe::{Per, Word};
 use superstep_trace::{DefinedProbe, Launch};
 
-/// Most bytes of a launch's fields and tables.
+/// Maximum size of a launch's fields and tables in bytes.
 const MOST_BYTES: u64 = 8 << 30;
 
-/// Mirrors `struct Context` of `probes/include/superstep/probe.h`.
+/// Mirrors `struct Context` in `probes/include/superstep/probe.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeContext {
@@ -30,7 +30,7 @@ pub struct ProbeContext {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the probe {probe} needs {bytes} bytes for this launch ({slots} places in {units} units); keep its fields `per: launch`, or name \
+    "the probe {probe} needs {bytes} bytes for this launch ({slots} places in {units} units); set `per: launch`, or name \
      fewer kernels under `kernels`"
 )]
 pub struct TooLarge {
@@ -61,9 +61,7 @@ impl KeptThreads {
             .map_err(|_| VariableError {
                 name: variable::PROBE_THREADS,
                 value: file.display().to_string(),
-                expected:
-                    "0, 1, or a file with a JSON object of launches and lists of their places"
-                        .to_owned(),
+                expected: "0, 1, or a JSON file that maps launches to lists of places".to_owned(),
             })
     }
 }
@@ -76,16 +74,17 @@ pub struct Layout {
     pub fields: u32,
     /// Number of threads, CTAs, or copies of the launch's fields.
     pub units: u64,
-    /// Bytes of a field's word: 4 if each thread has its own fields of 32 bits, else 8.
+    /// Bytes per field: 4 if each thread has its own 32-bit fields, else 8.
     pub word_bytes: u64,
-    /// Words of one copy of the tables.
+    /// Words in one copy of the tables.
     pub table_words: u64,
-    /// Number of copies of the tables, and of the fields of a probe per launch.
+    /// Number of copies of the tables, and of the fields of a per-launch probe.
     pub replicas: u32,
 }
 
 impl Layout {
-    /// Returns the layout of a launch, or `None` if the kernel reaches no place of the probe. `replicas` is the number of SMs or workers.
+    /// Returns the layout of a launch, or `None` if the kernel reaches none of the probe's places. `replicas` is the number
+    /// of SMs or workers.
     pub fn of(
         probe: &DefinedProbe,
         kernel: &str,
@@ -150,7 +149,7 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
-    /// Words from one copy of the tables to the next. Not a power of two, to spread a word's copies over a GPU's second-level cache.
+    /// Words from one copy of the tables to the next. Not a power of two, to spread a word's copies across a GPU's L2 cache.
     pub fn table_stride(&self) -> u64 {
         match self.table_words {
             0 => 0,

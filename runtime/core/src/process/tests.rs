@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn arguments_may_be_empty_and_many() {
+fn arguments_may_be_absent_empty_or_many() {
     assert_eq!(arguments(b"program\0a\0\0b c\0"), ["a", "", "b c"]);
     assert!(arguments(b"program\0").is_empty());
     assert!(arguments(b"").is_empty());
@@ -31,7 +31,7 @@ fn each_process_has_its_own_paths() {
     assert_eq!(at("{process}", &fork), PathBuf::from(format!("pid-{id}")));
     let collector = fork.clone();
     fork.settle(|name| name.earlier < 2);
-    fork.settle(|_| unreachable!("it has its name"));
+    fork.settle(|_| unreachable!("it already has its name"));
     let third = PathBuf::from(format!("pid-{id}-3"));
     assert_eq!(at("{process}", &collector), third);
 }

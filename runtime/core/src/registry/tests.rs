@@ -36,7 +36,7 @@ fn table(module: u32, name: &str, probe: Probe) -> ModuleTable {
 }
 
 #[test]
-fn modules_are_found_again() {
+fn registered_modules_are_found() {
     let registry = Registry::default();
     assert_eq!(registry.probe(), Probe::None);
     registry.register(table(4, "b", Probe::None)).unwrap();

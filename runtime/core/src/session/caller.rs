@@ -2,7 +2,7 @@
 
 use superstep_trace::SourcePlace;
 
-/// Most frames to search: ours, those of inline functions in CUDA's headers, and the program's.
+/// Maximum number of frames to search: ours, those of inline functions in CUDA's headers, and the program's.
 const CALLS: usize = 24;
 
 /// Returns the innermost frame of the program's own code on this thread's stack, preferably one outside of headers.
@@ -34,13 +34,14 @@ pub(super) fn place() -> Option<SourcePlace> {
     found.or(in_header)
 }
 
-/// Returns whether a source file is a header. Headers often have helpers that allocate for others.
+/// Returns whether a source file is a header. Helpers in headers often allocate for their callers.
 fn is_header(file: &str) -> bool {
     let extension = file.rsplit('.').next().unwrap_or(file);
     ["h", "hh", "hpp", "hxx", "cuh", "inl"].contains(&extension)
 }
 
-/// Returns whether a source file is not the runtime's (Rust), a header of CUDA's with inline functions, or the C library's start-up code.
+/// Returns whether a source file is the program's, not the runtime's (Rust), a CUDA header with inline functions, or the C
+/// library's start-up code.
 fn is_of_the_program(file: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "cuda_runtime.h",

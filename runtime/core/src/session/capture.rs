@@ -23,7 +23,8 @@ impl Session {
         self.with_capture(state, |capture| capture.event(event));
     }
 
-    /// Opens the capture if needed, adds new modules, runs `write`, and ends it again if it had ended. A failure closes it with a fault.
+    /// Opens the capture if needed, adds new modules, runs `write`, and ends it again if it had ended. A failure closes it
+    /// and reports a fault.
     pub(super) fn with_capture<T>(
         &self,
         state: &mut State,
@@ -66,7 +67,7 @@ impl Session {
         self.identity.is_fork()
             && !self.has_faults()
             && self
-                .patient_lock("see what the process did")
+                .patient_lock("determine what the process did")
                 .is_ok_and(|state| state.launches == 0 && !state.has_opaque_launches)
     }
 

@@ -18,12 +18,13 @@ impl Session {
         }
     }
 
-    /// Returns the shadow memory, if the host aggregates accesses. The session notes the host's writes in it.
+    /// Returns the shadow memory, if the host aggregates accesses. The session records the host's writes in it.
     pub fn shadow(&self) -> Option<&Shadow> {
         self.shadow.as_ref()
     }
 
-    /// Begins the aggregation of a launch. Returns `None` without aggregation, or with a fault if the launch does not fit.
+    /// Begins the aggregation of a launch. Returns `None` if the host does not aggregate accesses, or, after reporting a
+    /// fault, if the launch is too large.
     pub fn add_up(&self, launch: &ActiveLaunch) -> Option<Running> {
         match self.shadow()?.begin(launch.number, &launch.launch) {
             Ok(running) => Some(running),
@@ -34,7 +35,7 @@ impl Session {
         }
     }
 
-    /// Writes the aggregates of a launch. To be called before [`launch_end`](Self::launch_end).
+    /// Writes the aggregates of a launch. Must be called before [`launch_end`](Self::launch_end).
     pub fn launch_aggregated(&self, running: &Running) {
         let (sums, parts) = running.found();
         self.launch_sums(sums);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use superstep_trace::{Journal, Process, Summary, TraceError};
 
 impl Session {
-    /// Writes to the journal, which it opens if needed, and closes after an error. May be called by fault handlers.
+    /// Writes to the journal, opening it if needed and closing it after an error. May be called by fault handlers.
     pub(super) fn note(&self, make: impl FnOnce(&mut Journal) -> Result<(), TraceError>) {
         let Some(mut state) = self.journal.try_lock_for(FAULT_PATIENCE) else {
             return;

@@ -22,7 +22,8 @@ impl Session {
         self.begin(stream, kernel, geometry, parent, recorded)
     }
 
-    /// As [`launch_begin`](Self::launch_begin), for a kernel of a CUDA graph, whose selection is fixed before its launches are numbered.
+    /// Like [`launch_begin`](Self::launch_begin), but for a kernel in a CUDA graph, whose selection is fixed before its
+    /// launches are numbered.
     pub fn graph_launch_begin(
         &self,
         stream: StreamId,

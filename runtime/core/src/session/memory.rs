@@ -60,7 +60,7 @@ impl Session {
         next.map_or(bytes, |(start, _)| bytes.min(start - address))
     }
 
-    /// Notes that this process shares memory with another one.
+    /// Records that this process shares memory with another one.
     pub fn shares_memory(&self) {
         let mut state = self.state.lock();
         if !std::mem::replace(&mut state.shares_memory, true) {
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Notes that the allocation at `address` was freed. Returns `None` if there is none.
+    /// Records that the allocation at `address` was freed. Returns `None` if there is none.
     pub fn free(&self, address: u64) -> Option<AllocationId> {
         let mut state = self.state.lock();
         let Live { id, bytes, .. } = state.live.remove(&address)?;

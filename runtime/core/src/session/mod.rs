@@ -1,4 +1,4 @@
-//! A run of a traced program. Numbers launches and allocations, and writes capture and summary.
+//! A run of a traced program. Numbers launches and allocations, and writes the capture and the summary.
 
 mod caller;
 mod capture;
@@ -27,7 +27,7 @@ use superstep_trace::{
     Outcome, Parts, Protocol, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
-/// Grid, CTA, shared memory and device of a launch.
+/// Grid and CTA dimensions, shared memory and device of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     pub grid: [u32; 3],
@@ -49,9 +49,10 @@ pub struct ActiveLaunch {
 pub enum AllocatedBy {
     /// A module of the program, for its variables.
     Module,
-    /// A call of the program on this thread, whose line is noted.
+    /// A call by the program on this thread, whose source line is recorded.
     Caller,
-    /// A running kernel. The allocation gets a number before the latest launch, as it must precede the kernels that access it.
+    /// A running kernel. The allocation gets a number before the latest launch, since it must precede the kernels that
+    /// access it.
     Kernel,
 }
 
@@ -79,7 +80,7 @@ pub struct Session {
 struct State {
     capture: CaptureState,
     outcome: Option<Outcome>,
-    /// Modules' allocations before any other event.
+    /// Allocations by modules before any other event.
     early: Vec<Event>,
     chooser: Chooser,
     modules_written: usize,
@@ -110,7 +111,7 @@ enum CaptureState {
     #[default]
     Unopened,
     Open(CaptureWriter),
-    /// Not wanted, or failed.
+    /// Not requested, or closed after a failure.
     Closed,
 }
 
@@ -119,7 +120,7 @@ enum JournalState {
     #[default]
     Unopened,
     Open(Journal),
-    /// Not wanted, or failed.
+    /// Not requested, or closed after a failure.
     Closed,
 }
 
@@ -168,7 +169,8 @@ impl Session {
         session
     }
 
-    /// Returns the program's session, made from the environment by the first call. An invalid variable is a fault, and defaults apply.
+    /// Returns the program's session, which the first call creates from the environment. An invalid variable is reported as
+    /// a fault, and defaults apply.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
@@ -182,7 +184,7 @@ impl Session {
                 }
             };
             let session = Session::new(config, backend, registry());
-            // Opens the journal at once, as the program may never use CUDA.
+            // Opens the journal right away, since the program may never use CUDA.
             session.note(|_| Ok(()));
             if let Some(error) = error {
                 session.fault(error);
@@ -209,7 +211,8 @@ impl Session {
         }
     }
 
-    /// Gives up the parent's capture and journal in a fork, which holds the locks; returns whether there was a capture.
+    /// Abandons the parent's capture and journal in a forked process, which holds the locks; returns whether there was a
+    /// capture.
     pub(crate) fn leave_to_parent(&self) -> bool {
         // SAFETY: this process has one thread, which holds the locks.
         let (state, journal) = unsafe {
@@ -242,7 +245,7 @@ impl Session {
         self.device.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a launch, all chunks of which must have been written. `thread_accesses` counts each lane.
+    /// Ends a launch, whose chunks must all have been written. `thread_accesses` counts each lane.
     pub fn launch_end(
         &self,
         launch: &ActiveLaunch,
@@ -265,15 +268,15 @@ impl Session {
         self.end_again();
     }
 
-    /// Writes the sums of a launch. To be called before [`launch_end`](Self::launch_end).
+    /// Writes the sums of a launch. Must be called before [`launch_end`](Self::launch_end).
     pub fn launch_sums(&self, sums: LaunchSums) {
         self.event(&mut self.state.lock(), &Event::Sums(sums));
     }
 
-    /// Writes parts of what launches received.
+    /// Writes parts of the in-situ tables.
     pub fn parts(&self, parts: Parts) {
         if !parts.is_empty() {
-            // Not under the lock, as it takes long.
+            // Not under the lock, since it takes a long time.
             let parts = parts.seal();
             self.with_capture(&mut self.state.lock(), |capture| capture.parts(parts));
         }
@@ -283,7 +286,7 @@ impl Session {
         self.note(|journal| journal.resources(kernel, resources));
     }
 
-    /// Writes a chunk of a launch and empties the builder. After a failure the accesses count as lost.
+    /// Writes a chunk of a launch and empties the builder. After a failure, the accesses count as lost.
     pub fn write_chunk(&self, launch: &ActiveLaunch, chunk: &mut ChunkBuilder) {
         let Some(writer) = &launch.writer else {
             if self.config.capture.is_some() {
@@ -306,7 +309,8 @@ impl Session {
         self.event(&mut state, &event);
     }
 
-    /// Returns a kernel's module and [`Layout::of`] a launch with its probe, if the kernel reaches a place of one.
+    /// Returns a kernel's module and the [`Layout`] of a launch with its probe, if the kernel reaches any of the probe's
+    /// places.
     pub fn probe_layout(
         &self,
         kernel: &str,
@@ -324,7 +328,8 @@ impl Session {
         Ok(layout.map(|layout| (module, layout)))
     }
 
-    /// Returns the probe's parameters for a launch, and whether the selection, the program's switch and its observers want the probe.
+    /// Returns the probe's parameters for a launch, and whether the selection, the program's switch and its observers enable
+    /// the probe.
     pub fn probe_parameters(
         &self,
         launch: &ActiveLaunch,
@@ -342,7 +347,7 @@ impl Session {
         (parameters, is_wanted)
     }
 
-    /// Keeps the results of a probe: the bytes of its fields and the copies of its tables.
+    /// Stores the results of a probe: the bytes of its fields and the copies of its tables.
     pub fn probe_results(
         &self,
         launch: &ActiveLaunch,
@@ -371,7 +376,7 @@ impl Session {
         api::show(probe, &launch.launch, layout, &found, elapsed_ns);
     }
 
-    /// Keeps the counts of a launch, except those that are 0.
+    /// Records the nonzero counts of a launch.
     pub fn site_counts(
         &self,
         launch: &ActiveLaunch,

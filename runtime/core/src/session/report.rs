@@ -12,7 +12,7 @@ pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
 const MOST_MESSAGES: usize = 100;
 
 impl Session {
-    /// Notes and prints an error that invalidates the run. May be called by fault handlers.
+    /// Records and prints an error that invalidates the run. May be called by fault handlers.
     pub fn fault(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         say(format_args!("error: {text}"));
@@ -25,7 +25,7 @@ impl Session {
         }
     }
 
-    /// Notes and prints a warning, once.
+    /// Records and prints a warning, once.
     pub fn warning(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         if self.keep(|messages| &mut messages.warnings, text.clone()) {
@@ -34,7 +34,7 @@ impl Session {
         }
     }
 
-    /// Notes in the capture that something that the program did is missing.
+    /// Records in the capture that something the program did is missing from it.
     pub fn gap(&self, gap: Gap) {
         self.event(&mut self.state.lock(), &Event::Gap(gap));
     }
@@ -48,7 +48,7 @@ impl Session {
         self.note(|journal| journal.records_lost(records));
     }
 
-    /// Counts accesses outside of all allocations.
+    /// Counts accesses outside any allocation.
     pub fn bad_addresses(&self, accesses: u64) {
         self.note(|journal| journal.bad_addresses(accesses));
     }
@@ -59,7 +59,8 @@ impl Session {
             .is_none_or(|messages| !messages.faults.is_empty())
     }
 
-    /// Ends capture and journal. May be called by fault handlers and more than once; later events end the capture again.
+    /// Ends the capture and the journal. May be called by fault handlers and more than once; later events end the capture
+    /// again.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         if is_used_fork() {
             return Ok(());
@@ -109,7 +110,7 @@ impl Session {
             .ok_or(RuntimeError::Busy { action })
     }
 
-    /// Adds a message unless it exists already or there are too many; returns whether it was added.
+    /// Adds a message unless it already exists or there are too many; returns whether it was added.
     fn keep(&self, list: impl Fn(&mut Messages) -> &mut Vec<String>, text: String) -> bool {
         let Some(mut messages) = self.messages.try_lock_for(FAULT_PATIENCE) else {
             return false;

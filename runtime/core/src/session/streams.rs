@@ -1,11 +1,11 @@
-//! The numbers of streams in a capture.
+//! Stream numbers in a capture.
 
 use super::Session;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_trace::StreamId;
 
-/// Returns the number of the calling host thread, from 1.
+/// Returns the number of the calling host thread, counted from 1.
 pub fn thread_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
@@ -18,7 +18,7 @@ pub fn thread_number() -> u64 {
 }
 
 impl Session {
-    /// Returns the number of the stream with a handle. Handles 0 to 2 are [default streams](Self::default_stream).
+    /// Returns the number of the stream with this handle. Handles 0 to 2 are [default streams](Self::default_stream).
     pub fn stream_id(&self, handle: u64) -> StreamId {
         let state = &mut *self.state.lock();
         *state.streams.entry(handle).or_insert_with(|| {
@@ -27,13 +27,13 @@ impl Session {
         })
     }
 
-    /// Returns the number of a default stream: the legacy one, or with `per_thread` that of the calling host thread. Each device has its
-    /// own; `other_device` is the current one unless that is the first.
+    /// Returns the number of a default stream: the legacy one or, with `per_thread`, the calling host thread's. Each device
+    /// has its own; `other_device` is the current device, or `None` if that is the first.
     ///
     /// The legacy stream and that of the first thread to use its own never run at the same time, so both are stream 0 of the first
     /// device. Those of other threads get separate numbers.
     pub fn default_stream(&self, other_device: Option<i32>, per_thread: bool) -> StreamId {
-        // None of the runtime's pointers looks like these numbers.
+        // No pointer in the runtime has one of these values.
         let device = other_device.map_or(0, |device| 1 << 62 | (device as u64 + 1) << 40);
         let thread = thread_number();
         let is_first = || {

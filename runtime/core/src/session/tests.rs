@@ -1,4 +1,4 @@
-//! A session's numbers, its capture and its summary.
+//! Tests of a session's numbering, capture and summary.
 
 use super::*;
 use crate::RuntimeError;
@@ -54,7 +54,7 @@ fn summary(folder: &std::path::Path) -> Summary {
     Summary::read(&folder.join("summary.json")).unwrap()
 }
 
-/// The numbers of the host's calls, in the replay's order.
+/// Returns the sequence numbers of the host's calls, in replay order.
 fn sequence_numbers(capture: &Capture) -> Vec<u64> {
     (capture.replay())
         .filter_map(|timed| match timed.event {
@@ -189,7 +189,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
     );
 }
 
-/// Destructors and handlers of `atexit` may run after ours.
+/// Destructors and `atexit` handlers may run after ours.
 #[test]
 fn events_after_the_end_are_in_the_capture_and_the_summary() {
     let folder = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn a_fault_fails_the_run_but_loses_nothing() {
     session.warning("odd");
     session.warning("odd");
     assert!(!session.has_faults());
-    session.fault("kernel _Zk wrote outside of every allocation");
+    session.fault("kernel _Zk wrote outside any allocation");
     session.bad_addresses(2);
     assert!(session.has_faults());
     let written = summary(folder.path());
@@ -359,7 +359,7 @@ fn default_streams_have_separate_numbers_on_each_device_and_host_thread() {
     assert_eq!(
         here(),
         [0, 0, 1],
-        "the first thread's is never beside the legacy one"
+        "the first thread's never runs alongside the legacy one"
     );
     let there = std::thread::scope(|scope| scope.spawn(here).join().unwrap());
     assert_eq!(there, [0, 2, 1]);
@@ -408,7 +408,7 @@ fn threads_share_a_session() {
     );
 }
 
-/// Returns what the launch loads from eight words at `address`: bytes from the host, uninitialised and unknown.
+/// Returns how many bytes a launch loads from eight words at `address`: from the host, uninitialised, and unknown.
 fn read(session: &Session, address: u64) -> [u64; 3] {
     let launch = begin(session, 0, "_Zread");
     let running = session.add_up(&launch).unwrap();
@@ -428,7 +428,7 @@ fn read(session: &Session, address: u64) -> [u64; 3] {
 }
 
 #[test]
-fn the_hosts_actions_change_shadow_memory() {
+fn host_actions_change_shadow_memory() {
     let folder = tempfile::tempdir().unwrap();
     let in_situ = |backend, capture: bool| {
         let config = Config {

@@ -1,4 +1,4 @@
-//! cuBLAS's handles and their settings, and its copies of vectors and matrices.
+//! cuBLAS handles and their settings, and copies of vectors and matrices.
 
 use crate::errors;
 use crate::handles::Handles;
@@ -51,7 +51,7 @@ macro_rules! cublas {
     )*};
 }
 
-/// Defines cuBLAS's setter and getter of each setting.
+/// Defines cuBLAS's setter and getter for each setting.
 macro_rules! settings {
     ($($set:ident $get:ident $field:ident;)*) => {
         cublas! {$(
@@ -137,7 +137,7 @@ fn copy(
             from_pitch: number(from_pitch)? * element,
         };
         let stream = stream_id(stream as *mut c_void).ok()?;
-        copy_rows("a copy by cuBLAS", rows, kind, stream).ok()
+        copy_rows("a cuBLAS copy", rows, kind, stream).ok()
     })();
     copied.map_or(INVALID_VALUE, |()| SUCCESS)
 }

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 use superstep_runtime_core::calls;
 
-/// Maximum arguments of a function, all integers and pointers. Functions that take fewer ignore the rest.
+/// Maximum number of arguments of a function, all integers or pointers. Functions that take fewer ignore the rest.
 const ARGUMENTS: usize = 14;
 
 macro_rules! fortran {
@@ -28,10 +28,10 @@ macro_rules! fortran {
     (@word $argument:ident) => { usize };
 }
 
-/// Returns OpenBLAS's function of this name, or ends the program if there is none.
+/// Returns the OpenBLAS function with this name, or ends the program if there is none.
 fn function(name: &CStr) -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
-    // SAFETY: the name ends with a zero byte; OpenBLAS's constructors start its threads.
+    // SAFETY: the name is NUL-terminated; OpenBLAS's constructors start its threads.
     let open = || unsafe { libc::dlopen(c"libopenblas.so.0".as_ptr(), libc::RTLD_NOW) as usize };
     let library = *LIBRARY.get_or_init(open) as *mut c_void;
     if library.is_null() {
@@ -39,11 +39,11 @@ fn function(name: &CStr) -> *mut c_void {
             "the program calls cuBLAS, which needs OpenBLAS on the CPU backend: install libopenblas0"
         ));
     }
-    // SAFETY: the library is never closed; the name ends with a zero byte.
+    // SAFETY: the library is never closed; the name is NUL-terminated.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     if found.is_null() {
         unsupported(format_args!(
-            "this OpenBLAS has no {}",
+            "this version of OpenBLAS does not have {}",
             name.to_string_lossy()
         ));
     }
@@ -61,16 +61,15 @@ fn letter(kind: u8, number: c_int) -> Option<u8> {
     letters.get(usize::try_from(number).ok()?).copied()
 }
 
-/// Runs the cuBLAS function `name` by OpenBLAS's function `real`. `kinds` describes the arguments after the handle.
+/// Runs the cuBLAS function `name` through OpenBLAS's function `real`. `kinds` describes the arguments after the handle.
 ///
-/// # Safety
-/// `arguments` must be of `kinds`, with the pointers that cuBLAS's function requires.
+/// # Safety `arguments` must match `kinds`, with the pointers that the cuBLAS function requires.
 unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENTS]) -> c_int {
     let Some(stream) = stream_of(arguments[0]) else {
         return NOT_INITIALIZED;
     };
     let (kinds, result) = kinds.split_once('>').unwrap_or((kinds, ""));
-    // Fortran takes addresses.
+    // Fortran takes all arguments by address.
     let mut values = [0 as c_int; ARGUMENTS];
     let mut places = [0usize; ARGUMENTS];
     for (index, kind) in kinds.bytes().enumerate() {
@@ -101,7 +100,7 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
     let launch = session().opaque_launch(stream, Some(name), None, known);
     let start = Instant::now();
     let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
-    // SAFETY: `to` and the arguments are of the types in the table for this function, which ignores further arguments.
+    // SAFETY: `to` and the arguments have the types that the table gives for this function, which ignores further arguments.
     unsafe {
         match result {
             "s" => *(to as *mut f32) = fortran!(function, places, f32),
@@ -132,7 +131,7 @@ macro_rules! blas {
                     Ok(name) => name,
                     Err(_) => unreachable!(),
                 };
-            // SAFETY: the table has the kinds of these arguments.
+            // SAFETY: the table gives the kinds of these arguments.
             unsafe { super::call(stringify!($name), REAL, $kinds, [$($argument),+]) }
         }
     };

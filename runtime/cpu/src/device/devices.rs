@@ -1,5 +1,5 @@
-//! Identical devices, whose number is configured. They share the workers, the address space and the program's
-//! `__device__` variables; streams and allocations belong to the device that was current.
+//! Identical devices, whose number is configurable. They share the workers, the address space and the program's `__device__`
+//! variables; streams and allocations belong to the device that was current.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::runtime::session;
@@ -12,9 +12,9 @@ thread_local! {
     static CURRENT: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Pairs of a device and a peer with memory that the device may access.
+/// Pairs of a device and a peer whose memory the device may access.
 static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
-/// Devices of allocations that are not on the first one.
+/// Devices of allocations that are not on device 0.
 static ELSEWHERE: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
 
 pub fn current() -> c_int {
@@ -46,7 +46,7 @@ pub fn of(address: u64) -> c_int {
     ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
 }
 
-/// `cudaDeviceGetP2PAttribute`: all peers are equal, and arrays cannot be accessed.
+/// `cudaDeviceGetP2PAttribute`: all peers are equal, and their arrays are inaccessible.
 fn peer_attribute(number: c_int, from: c_int, to: c_int) -> Result<c_int, CudaError> {
     check(from)?;
     check(to)?;

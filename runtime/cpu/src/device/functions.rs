@@ -1,4 +1,4 @@
-//! Attributes of kernels, and occupancy.
+//! Kernel attributes and occupancy.
 
 use crate::device::properties::{
     MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
@@ -10,7 +10,7 @@ use cudarc::runtime::sys::cudaFuncAttributes;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// Registers that kernels report. The number is unknown; 32 do not limit occupancy.
+/// Register count that kernels report. The real number is unknown; 32 does not limit occupancy.
 const REGISTERS: c_int = 32;
 const VERSION: c_int = 90;
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
@@ -95,7 +95,7 @@ cuda! {
         set_attribute(&*kernel(function)?, attribute, value)
     }
 
-    /// `cudaFuncSetCacheConfig`: without effect.
+    /// `cudaFuncSetCacheConfig`: has no effect.
     fn [cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig](function: *const c_void) {
         kernel(function).map(drop)
     }
@@ -105,7 +105,7 @@ cuda! {
     ) {
         let kernel = kernel(function)?;
         let resident = occupancy(&kernel, threads, shared_bytes)?;
-        // One CTA per multiprocessor at most, since larger grids take too long at their barriers.
+        // At most one CTA per multiprocessor, since larger grids take too long at their barriers.
         put(ctas, if kernel.waits_for_grid { resident.min(1) } else { resident })
     }
 

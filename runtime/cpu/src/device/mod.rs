@@ -18,14 +18,14 @@ const CUDA_VERSION: c_int = 12090;
 /// Size of a bus id: domain, bus, device and function, with a terminating 0.
 const PCI_BUS_ID_BYTES: usize = 13;
 
-/// Returns the PCI bus id of a device, whose bus has the device's number.
+/// Returns the PCI bus id of a device; the bus number is the device number.
 fn pci_bus_id(device: c_int) -> CString {
     CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
 }
 
-/// `cudaLimitStackSize`: bytes of a thread's stack.
+/// `cudaLimitStackSize`: stack size per thread, in bytes.
 const LIMIT_STACK: c_int = 0;
-/// Granularity to which a GPU rounds up the size of a stack.
+/// Multiple to which a GPU rounds up the stack size.
 const STACK_UNIT_BYTES: usize = 16;
 /// `cudaLimitMallocHeapSize`.
 const LIMIT_MALLOC_HEAP: c_int = 2;
@@ -75,7 +75,7 @@ cuda! {
         put(answer, 0)
     }
 
-    // Banks have 4 bytes.
+    // Banks are 4 bytes wide.
     fn [cudaDeviceGetSharedMemConfig](answer: *mut c_int) {
         put(answer, 1)
     }
@@ -127,7 +127,7 @@ cuda! {
         if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID_BYTES) {
             return Err(CudaError::INVALID_VALUE);
         }
-        // SAFETY: the program passes a buffer of `bytes`, which is large enough.
+        // SAFETY: the program passes a buffer of `bytes` bytes, which is large enough.
         unsafe { text.copy_from_nonoverlapping(pci_bus_id(device).as_ptr(), PCI_BUS_ID_BYTES) };
         Ok(())
     }
@@ -136,7 +136,7 @@ cuda! {
         if text.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
-        // SAFETY: the program passes a text that ends with 0.
+        // SAFETY: the program passes a NUL-terminated string.
         let text = unsafe { std::ffi::CStr::from_ptr(text) };
         let found = (0..devices::count()).find(|&device| *pci_bus_id(device) == *text);
         put(device, found.ok_or(CudaError::INVALID_DEVICE)?)

@@ -1,5 +1,5 @@
-//! The device that programs see: an sm_90 with the limits of an H100 on every host, so that grid sizes which programs derive from the number
-//! of multiprocessors are the same everywhere.
+//! The device that programs see: an sm_90 with the limits of an H100 on every host, so that grid sizes that programs derive
+//! from the number of multiprocessors are the same everywhere.
 
 use crate::memory;
 use crate::runtime::{COMPUTE_CAPABILITY, DEVICE_NAME};
@@ -10,13 +10,13 @@ use superstep_runtime_core::limits::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DI
 pub const MULTIPROCESSORS: u32 = 132;
 pub const MOST_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 pub const MOST_CTAS_PER_MULTIPROCESSOR: u32 = 32;
-/// Shared memory of a CTA by default; below, with opt-in, and of a multiprocessor.
+/// Shared memory of a CTA by default, of a CTA with opt-in, and of a multiprocessor.
 pub const SHARED_BYTES: usize = 48 << 10;
 pub const SHARED_OPT_IN_BYTES: usize = 227 << 10;
 pub const SHARED_MULTIPROCESSOR_BYTES: usize = 228 << 10;
-/// Shared memory of a CTA that CUDA reserves.
+/// Shared memory that CUDA reserves in each CTA.
 pub const SHARED_RESERVED_BYTES: usize = 1 << 10;
-/// Registers of a CTA, and of a multiprocessor.
+/// Registers per CTA and per multiprocessor.
 pub const REGISTERS: i32 = 65536;
 pub const CONSTANT_BYTES: usize = 64 << 10;
 const CLOCK_KHZ: i32 = 1_980_000;
@@ -25,7 +25,7 @@ const MEMORY_BUS_BITS: i32 = 5120;
 const L2_BYTES: i32 = 50 << 20;
 const MOST_PITCH: i32 = i32::MAX;
 
-/// Returns the properties of a device. Devices differ in UUID and bus id.
+/// Returns the properties of a device. Devices differ only in UUID and bus id.
 pub fn properties(device: c_int) -> cudaDeviceProp {
     // SAFETY: the structure consists of integers.
     let mut properties: cudaDeviceProp = unsafe { std::mem::zeroed() };

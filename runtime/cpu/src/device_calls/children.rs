@@ -135,8 +135,7 @@ pub extern "C" fn __superstep_child_fill(
 
 /// Requests a launch.
 ///
-/// # Safety
-/// `grid` and `block` must be valid, and `arguments` a block of [`__superstep_child_arguments`] or null.
+/// # Safety `grid` and `block` must be valid, and `arguments` a block from [`__superstep_child_arguments`] or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_launch(
     function: *const c_void,
@@ -147,7 +146,7 @@ pub unsafe extern "C" fn __superstep_child_launch(
     stream: *mut c_void,
 ) -> c_int {
     request(|worker| {
-        // SAFETY: device code passes the addresses of two valid triples.
+        // SAFETY: device code passes the addresses of two valid `dim3` values.
         let (grid, block) = unsafe { (*grid, *block) };
         let launch = LaunchRequest {
             function: function as usize,
@@ -174,7 +173,7 @@ pub unsafe extern "C" fn __superstep_child_stream_create(
     0
 }
 
-/// CUDA reserves small numbers.
+/// CUDA reserves small values.
 static NEXT_STREAM: AtomicUsize = AtomicUsize::new(0x100);
 
 #[unsafe(no_mangle)]
@@ -182,7 +181,7 @@ pub extern "C" fn __superstep_child_stream_destroy(_stream: *mut c_void) -> c_in
     0
 }
 
-/// Returns no error: a refused launch returns its own.
+/// Returns success: a rejected launch has already returned its error.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_error() -> c_int {
     0

@@ -89,7 +89,7 @@ pub fn allocate(bytes: u64) -> u64 {
     block + HEADER_BYTES
 }
 
-/// Frees a block; `false` if it is not in the arena.
+/// Frees a block; returns `false` if it is not in the arena.
 pub fn free(address: u64) -> bool {
     let Some(heap) = HEAP.get().and_then(Option::as_ref) else {
         return false;

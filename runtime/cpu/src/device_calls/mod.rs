@@ -19,7 +19,7 @@ use superstep_trace::matrix::REGISTERS;
 /// Runs `body` as part of the runtime, where a signal is not the kernel's fault.
 pub fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
     let Some(worker) = worker::current() else {
-        crate::runtime::unsupported(format_args!("{what} was called outside of a kernel"));
+        crate::runtime::unsupported(format_args!("{what} was called outside a kernel"));
     };
     worker.place.set(Place::Runtime);
     let result = body(worker);
@@ -40,7 +40,7 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
     }
 }
 
-/// Returns whether the CTA's threads can wait for each other. A CTA of one thread need not; otherwise, a kernel without
+/// Returns whether the CTA's threads can wait for each other. A CTA with one thread need not; otherwise, a kernel without
 /// fibers is an instrumentation error.
 fn can_wait(worker: &Worker, what: &str) -> bool {
     if matches!(worker.mode.get(), Mode::Fibers) {
@@ -48,14 +48,14 @@ fn can_wait(worker: &Worker, what: &str) -> bool {
     }
     if worker.job().is_some_and(|job| job.threads() > 1) {
         let text = format_args!(
-            "{what} in a kernel whose module says that it has none; build the program again, and report this"
+            "{what} in a kernel whose module declares that it has none; rebuild the program, and report this if it happens again"
         );
         fail(worker, CudaError::LAUNCH_FAILURE, text);
     }
     false
 }
 
-/// Makes room in the log of the running thread, which is full.
+/// Makes room in the running thread's full log.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_log_full() {
     enter("the log", |worker| match worker.discard.get() {
@@ -66,8 +66,7 @@ pub extern "C" fn __superstep_log_full() {
 
 /// Ends the launch because a thread used a misaligned `address`, in which bits of `mask` are set.
 ///
-/// # Safety
-/// `file` must end with 0.
+/// # Safety `file` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_misaligned(
     address: u64,
@@ -78,7 +77,7 @@ pub unsafe extern "C" fn __superstep_misaligned(
     enter("a misaligned access", |worker| {
         let place = match line {
             0 => String::new(),
-            // SAFETY: the file's name is a constant of the module, which ends with 0.
+            // SAFETY: the file's name is a NUL-terminated constant in the module.
             line => format!(" ({}:{line})", unsafe { text(file) }),
         };
         let bytes = mask + 1;
@@ -106,7 +105,7 @@ fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {
     })
 }
 
-/// Waits until `thread_count` threads (0: all alive) have arrived at barrier `id`.
+/// Waits until `thread_count` threads (0: all live threads) have arrived at barrier `id`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_barrier(id: u32, thread_count: u32) {
     barrier(id, thread_count, false, true);
@@ -135,7 +134,7 @@ pub extern "C" fn __superstep_barrier_reduce_count(
     }
 }
 
-/// [`__superstep_barrier_reduce_count`] for all threads.
+/// Like [`__superstep_barrier_reduce_count`], but for all threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate: u32) -> u32 {
     __superstep_barrier_reduce_count(id, operation, predicate, 0)
@@ -153,12 +152,13 @@ pub unsafe extern "C" fn __superstep_warp_gather(
     out: *mut [u64; WARP_LANES as usize],
 ) -> u32 {
     enter("a warp operation", |worker| {
-        // SAFETY: `out` has room for a value of each lane.
+        // SAFETY: `out` has room for one value per lane.
         unsafe { gather(worker, mask, Purpose::Values, value, out) }.0
     })
 }
 
-/// Exchanges values between lanes. Returns the lanes that took part, and whether this is the last of them, before the others continue.
+/// Exchanges values between lanes. Returns the lanes that took part, and whether the caller was the last of them; the others
+/// have not continued yet.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -173,7 +173,7 @@ unsafe fn gather(
     if !can_wait(worker, "a warp operation") {
         let mut values = [0; WARP_LANES as usize];
         values[(thread % WARP_LANES) as usize] = value;
-        // SAFETY: `out` has room for a value of each lane.
+        // SAFETY: `out` has room for one value per lane.
         unsafe { out.write(values) };
         return (1 << (thread % WARP_LANES), true);
     }
@@ -184,7 +184,8 @@ unsafe fn gather(
     (worker.cta.borrow().answer(thread) as u32, complete)
 }
 
-/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane to arrive does the work of all.
+/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane to arrive does
+/// the work for all.
 ///
 /// # Safety
 /// `registers` must be the calling thread's.
@@ -208,18 +209,18 @@ pub unsafe extern "C" fn __superstep_matrix(
             unsafe { gather(worker, u32::MAX, Purpose::Matrices, place, &mut lanes) };
         if present != u32::MAX {
             let text = format_args!(
-                "a matrix operation by {} of a warp's 32 lanes; it needs them all",
+                "a matrix operation was executed by only {} of the warp's 32 lanes; it needs all of them",
                 present.count_ones()
             );
             fail(worker, CudaError::LAUNCH_FAILURE, text);
         }
         if is_last {
-            // SAFETY: each lane passed the address of its own structure, and still waits.
+            // SAFETY: each lane passed the address of its own structure, and is still waiting.
             let lanes = lanes.map(|lane| unsafe { &*(lane as *const Lane) });
             if let Some(lane) = matrix::misaligned_row(operation, &lanes) {
                 let (address, bytes) = (lanes[lane].address, matrix::ROW_BYTES);
                 let text = format_args!(
-                    "misaligned access: lane {lane} named a matrix's row at address {address:#x}, which is not a multiple of {bytes}"
+                    "misaligned access: lane {lane} passed matrix row address {address:#x}, which is not a multiple of {bytes}"
                 );
                 fail(worker, CudaError::MISALIGNED_ADDRESS, text);
             }
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn __superstep_matrix(
     });
 }
 
-/// Returns the lanes of the warp that are at `site` together.
+/// Returns the lanes of the warp that are currently at `site`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
     enter("a warp operation", |worker| {
@@ -296,7 +297,7 @@ pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     }
 }
 
-/// Returns the CTA's shared memory: static variables, and the dynamic array.
+/// Returns the ranges of the CTA's shared memory: static variables and the dynamic array.
 fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
     let (first, last) = worker.thread_locals.get();
     // SAFETY: the block is this worker's own thread-local variable; it is set while a launch runs.
@@ -366,11 +367,10 @@ pub extern "C" fn __superstep_shared_bytes() -> u64 {
 
 /// Ends the launch after a call to an unsupported device function.
 ///
-/// # Safety
-/// `what` must end with 0.
+/// # Safety `what` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> ! {
-    // SAFETY: the text is a constant of the module, which ends with 0.
+    // SAFETY: the text is a NUL-terminated constant in the module.
     let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy();
     let text = format!("{what} is not supported by the CPU backend");
     let Some(worker) = worker::current() else {
@@ -400,8 +400,7 @@ pub extern "C" fn __superstep_trap() -> ! {
 
 /// Prints CUDA's message for a failed `assert`, and ends the launch.
 ///
-/// # Safety
-/// `message`, `file` and `function` must end with 0 or be null.
+/// # Safety `message`, `file` and `function` must be NUL-terminated or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_assertfail(
     message: *const c_char,
@@ -434,8 +433,7 @@ pub unsafe extern "C" fn __superstep_assertfail(
 
 /// Formats and prints to stdout. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
 ///
-/// # Safety
-/// `format` must end with 0, and `arguments` must hold the values that it converts.
+/// # Safety `format` must be NUL-terminated, and `arguments` must hold the values that it converts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_vprintf(
     format: *const c_char,
@@ -445,7 +443,7 @@ pub unsafe extern "C" fn __superstep_vprintf(
         if format.is_null() {
             return -1;
         }
-        // SAFETY: the format ends with 0, as in CUDA.
+        // SAFETY: the format is NUL-terminated, as in CUDA.
         let format = unsafe { std::ffi::CStr::from_ptr(format) };
         // SAFETY: the arguments are those of the format, packed by Clang.
         let mut values = unsafe { printf::Packed::new(arguments.cast()) };

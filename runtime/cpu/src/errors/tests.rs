@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn table_is_sorted_and_has_all_codes_of_this_library() {
+fn table_is_sorted_and_contains_the_codes_of_this_library() {
     assert!(ERRORS.windows(2).all(|pair| pair[0].0 < pair[1].0));
     for error in [
         CudaError::INVALID_VALUE,
@@ -24,8 +24,8 @@ fn table_is_sorted_and_has_all_codes_of_this_library() {
 }
 
 #[test]
-fn names_and_texts_are_c_strings() {
-    // SAFETY: both functions return pointers to static strings that end with 0.
+fn names_and_messages_are_c_strings() {
+    // SAFETY: both functions return pointers to static NUL-terminated strings.
     let (name, text) = unsafe {
         (
             CStr::from_ptr(cudaGetErrorName(2)),
@@ -36,7 +36,7 @@ fn names_and_texts_are_c_strings() {
         (name.to_bytes(), text.to_bytes()),
         (&b"cudaErrorMemoryAllocation"[..], &b"out of memory"[..])
     );
-    // SAFETY: CUDA's texts are constants that end with 0.
+    // SAFETY: CUDA's messages are NUL-terminated constants.
     let unknown = unsafe { CStr::from_ptr(cudaGetErrorString(-5)) };
     assert_eq!(unknown, UNRECOGNIZED);
 }

@@ -15,9 +15,9 @@ pub struct OwnedArguments {
     places: Vec<*mut c_void>,
 }
 
-// SAFETY: plain values that do not change, and pointers to them.
+// SAFETY: the fields are plain values that do not change, and pointers to them.
 unsafe impl Send for OwnedArguments {}
-// SAFETY: a shared reference only gives out the addresses of the copies.
+// SAFETY: a shared reference exposes only the addresses of the copies.
 unsafe impl Sync for OwnedArguments {}
 
 impl OwnedArguments {

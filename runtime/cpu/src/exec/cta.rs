@@ -18,15 +18,15 @@ pub enum State {
 
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Threads that must arrive; 0 means all live ones.
+    /// Number of threads that must arrive; 0 means all live ones.
     expected: u32,
     arrived: u32,
-    /// Arrivals whose predicate holds.
+    /// Number of arrivals whose predicate holds.
     positive: u32,
     waiting: Vec<u32>,
 }
 
-/// Purpose of an exchange between lanes, which only lanes with the same purpose join.
+/// Purpose of an exchange between lanes; only lanes with the same purpose join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Values,
@@ -41,7 +41,7 @@ struct Gather {
     purpose: Purpose,
     arrived: u32,
     values: [u64; WARP_LANES as usize],
-    /// Where each lane receives the values.
+    /// Destination of the values for each lane.
     places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
 }
 
@@ -102,22 +102,23 @@ impl Cta {
         self.alive
     }
 
-    /// Returns whether all threads passed a barrier since the last call, so that all log entries precede it.
+    /// Returns whether all threads have passed a barrier since the last call, so that all log entries precede the barrier.
     pub fn take_merge_due(&mut self) -> bool {
         std::mem::take(&mut self.merge_due)
     }
 
-    /// Like [`take_merge_due`](Self::take_merge_due), without a reset.
+    /// Like [`take_merge_due`](Self::take_merge_due), but without resetting the flag.
     pub fn is_merge_due(&self) -> bool {
         self.merge_due
     }
 
-    /// Returns whether an exchange between lanes was completed since the last call.
+    /// Returns whether an exchange between lanes has completed since the last call.
     pub fn take_exchanged(&mut self) -> bool {
         std::mem::take(&mut self.exchanged)
     }
 
-    /// Makes a thread arrive at a barrier, and wait there if `wait`. `expected` 0 means all threads. Returns `true` if it need not wait.
+    /// Makes a thread arrive at a barrier, and wait there if `wait` is set. `expected` 0 means all threads. Returns `true`
+    /// if it need not wait.
     pub fn arrive(
         &mut self,
         thread: u32,
@@ -248,8 +249,8 @@ impl Cta {
         self.states[thread as usize] = State::ActiveMask(site);
     }
 
-    /// Releases the lanes that wait for the active mask at one site. To be called if no lane of the warp can run. Returns `true` if there
-    /// were any.
+    /// Releases the lanes that wait for the active mask at one site. Must be called only when no lane of the warp can run.
+    /// Returns `true` if there were any.
     pub fn release_active_mask(&mut self, warp: u32) -> bool {
         let first = (warp * WARP_LANES) as usize;
         let last = self.states.len().min(first + WARP_LANES as usize);
@@ -275,8 +276,8 @@ impl Cta {
         true
     }
 
-    /// Opens barriers with a thread count whose missing threads have exited. To be called if no thread can run. Returns `true` if any
-    /// opened.
+    /// Opens barriers with a thread count whose missing threads have exited. Must be called only when no thread can run.
+    /// Returns `true` if any opened.
     pub fn release_for_exited(&mut self) -> bool {
         let exited = self.states.len() as u32 - self.alive;
         let complete = |barrier: &Barrier| {

@@ -32,7 +32,7 @@ const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SI
 const ALTERNATE_STACK_BYTES: usize = 64 << 10;
 /// Bit of the page fault's error code: the access was a write.
 const PAGE_FAULT_WRITE: i64 = 2;
-/// `si_code` of a signal that the kernel sent without an address.
+/// `si_code` of a signal that Linux sent without an address.
 const SI_KERNEL: c_int = 0x80;
 const DIRECTION_FLAG: i64 = 0x400;
 
@@ -93,7 +93,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     worker.place.set(Place::Runtime);
     let record = SignalRecord {
         signal,
-        // SAFETY: the signals that are handled carry an address.
+        // SAFETY: all handled signals carry an address.
         address: unsafe { info.si_addr() } as u64,
         is_write: registers[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
         knows_address: info.si_code != SI_KERNEL,
@@ -113,19 +113,19 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
 }
 
-/// Permits an access right past the end of an allocation, with a warning. The kernel holds no lock of the runtime.
+/// Permits an access just past the end of an allocation, with a warning. The kernel holds no lock of the runtime.
 fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
     let passes = record.signal == libc::SIGSEGV
         && record.knows_address
         && crate::memory::open_tail(record.address);
     if passes {
         let text = failure_of(worker, record, None).text;
-        session().warning(format_args!("{text}; a GPU lets that pass"));
+        session().warning(format_args!("{text}; a GPU allows this"));
     }
     passes
 }
 
-/// Restores the previous action for a signal that is not a kernel's; the faulting instruction then runs again.
+/// Restores the previous action for a signal that a kernel did not raise; the faulting instruction then runs again.
 fn take_previous_action(signal: c_int) {
     let index = SIGNALS.iter().position(|&other| other == signal);
     if let Some(action) = index.and_then(|index| PREVIOUS.get()?.get(index)) {
@@ -151,7 +151,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
     match signal {
         libc::SIGFPE => worker.describe(
             CudaError::LAUNCH_FAILURE,
-            "integer division by zero, or of the smallest number by -1 (a GPU would continue with an arbitrary result)",
+            "integer division by zero, or of the smallest integer by -1 (a GPU would continue with an arbitrary result)",
         ),
         libc::SIGILL => worker.describe(CudaError::LAUNCH_FAILURE, "illegal instruction; was the program built for another processor?"),
         _ => {

@@ -12,7 +12,7 @@ pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// The thread waits, as its state in the CTA says.
+    /// The thread waits for what its state in the CTA specifies.
     Waiting,
     /// The thread polls in a loop, so other warps run first.
     Yielded,
@@ -86,7 +86,7 @@ pub struct StackPool {
 }
 
 impl StackPool {
-    /// Rounds `stack_bytes` up to pages, and to at least 64 KiB.
+    /// Rounds `stack_bytes` up to whole pages, and to at least 64 KiB.
     pub fn new(stack_bytes: usize) -> Self {
         StackPool {
             free: Vec::new(),
@@ -140,7 +140,7 @@ impl StackPool {
     /// Nothing on the fiber's stack may need to be dropped.
     pub unsafe fn reclaim(&mut self, mut fiber: Fiber) {
         if !fiber.done() {
-            // SAFETY: this function's contract says that nothing on the stack needs to be dropped.
+            // SAFETY: this function's contract requires that nothing on the stack needs to be dropped.
             unsafe { fiber.force_reset() };
         }
         self.give(fiber.into_stack());

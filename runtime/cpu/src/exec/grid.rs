@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Longest sleep between polls, since CTAs may also wait for something else.
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
-/// `grid_workspace` of CUDA's `cooperative_groups/details/driver_abi.h`.
+/// `grid_workspace` in CUDA's `cooperative_groups/details/driver_abi.h`.
 #[repr(C)]
 #[derive(Debug)]
 struct Workspace {

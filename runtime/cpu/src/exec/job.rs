@@ -71,7 +71,7 @@ impl Job {
         workers: usize,
     ) -> Self {
         let ctas: u64 = active.launch.grid.iter().map(|&n| u64::from(n)).product();
-        // Small enough that all workers end at about the same time, large enough that the counter is no bottleneck. 1 if
+        // Small enough that all workers end at about the same time, large enough that the counter is not a bottleneck. 1 if
         // all CTAs might run on a GPU at the same time and wait for each other.
         let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
             1
@@ -107,7 +107,7 @@ impl Job {
         self.active.launch.block.iter().product()
     }
 
-    /// Returns whether the kernel logs its accesses, or probe points of a warp.
+    /// Returns whether the kernel logs its accesses, or warp-level probe points.
     pub fn is_traced(&self) -> bool {
         self.kernel.probe == Probe::Trace || self.probe_logs
     }

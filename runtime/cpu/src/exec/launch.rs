@@ -91,7 +91,7 @@ pub fn check(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     }
     if grid.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u32::MAX) {
         let name = &kernel.display_name;
-        session().warning(format_args!("kernel {name}: a grid of {grid:?} has more than 2^32 CTAs, which captures cannot number"));
+        session().warning(format_args!("kernel {name}: a grid of {grid:?} has more than 2^32 - 1 CTAs, the most that a capture can number"));
         return Err(CudaError::INVALID_CONFIGURATION);
     }
     if block.iter().product::<u32>() > kernel.most_threads {
@@ -131,7 +131,7 @@ fn check_residency(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     }
     let name = &kernel.display_name;
     session().warning(format_args!(
-        "kernel {name}: a cooperative launch of {ctas} CTAs, of which {most} fit"
+        "kernel {name}: a cooperative launch of {ctas} CTAs failed: only {most} fit on the device"
     ));
     Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
 }
@@ -174,7 +174,7 @@ pub fn launch(
     let stream = stream_id(stream)?;
     let children = run(&kernel, request, arguments, stream, None)?;
     if !children.is_empty() {
-        // Later calls report their errors, as all errors of a device.
+        // Later calls report the children's errors, like all device errors.
         let outcome = run_all(children, |work| run_child(work, stream));
         outcome.unwrap_or_else(set_sticky);
     }
@@ -203,7 +203,7 @@ fn run(
         workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
     }
     let session = session();
-    // The last writer of memory depends on the order of launches, which must be that of their numbers.
+    // The last writer of memory depends on the order of launches, which must match their numbers.
     let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let running = session.add_up(&active);

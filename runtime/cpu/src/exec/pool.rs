@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Polls by a worker, or by the waiting host thread, before it sleeps: tens of microseconds.
+/// Number of polls by a worker or the waiting host thread before it sleeps: tens of microseconds.
 const SPIN_TURNS: u32 = 4000;
-/// Time without a new CTA after which CTAs may be waiting for others that have not started.
+/// Time without a new CTA after which CTAs are assumed to wait for others that have not started.
 const STALL: Duration = Duration::from_millis(250);
 const MOST_WORKERS: usize = 1024;
-/// Size of a worker thread's stack and thread-local variables, which are static shared memory.
+/// Size of a worker thread's stack and thread-local variables, which hold static shared memory.
 const WORKER_STACK_BYTES: usize = 16 << 20;
-/// Maximum mappings of a process if `vm.max_map_count` is unknown.
+/// Maximum number of mappings in a process if `vm.max_map_count` is unknown.
 const DEFAULT_MOST_MAPPINGS: usize = 65530;
 
 struct Pool {
@@ -163,7 +163,7 @@ impl Pool {
             scheduler.run(&job);
             let mut state = self.state.lock();
             state.running -= 1;
-            // A worker stops when no CTA is left, so no other one needs to join.
+            // A worker stops when no CTA is left, so no other worker needs to join.
             state.wanted = 0;
             if state.running == 0 {
                 state.job = None;
@@ -198,7 +198,7 @@ impl Pool {
                 continue;
             }
             let now = job.ctas_taken();
-            // A probe's memory is for the original number of workers.
+            // A probe's memory is sized for the original number of workers.
             let may_grow = job.probed.is_none() && state.wanted == 0 && job.grid_barrier.is_none();
             if now.is_some() && now == before && may_grow {
                 self.double_workers(&mut state, job);
@@ -207,7 +207,7 @@ impl Pool {
         }
     }
 
-    /// Doubles the number of workers, as far as the system has threads.
+    /// Doubles the number of workers, as far as the system can start threads.
     fn double_workers(&'static self, state: &mut State, job: &Job) {
         let mut most = MOST_WORKERS;
         if job.kernel.needs_fibers {
@@ -222,7 +222,7 @@ impl Pool {
 
 /// Blocks the program's signals in this thread.
 fn block_signals() {
-    // SAFETY: initialises a signal set and blocks it for this thread, except for the signals of faults.
+    // SAFETY: initialises a signal set and blocks it for this thread, except for fault signals.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigfillset(&mut set);

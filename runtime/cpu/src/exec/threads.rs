@@ -40,7 +40,7 @@ unsafe extern "C" fn note_destructor(
     if NEVER_ENDS.get() {
         return 0;
     }
-    // SAFETY: the name ends with a zero byte.
+    // SAFETY: the name is NUL-terminated.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"__cxa_thread_atexit_impl".as_ptr()) };
     if next.is_null() {
         return 0;
@@ -95,7 +95,7 @@ extern "C" fn run(started: *mut c_void) -> *mut c_void {
     NEVER_ENDS.set(true);
     // SAFETY: `start` leaked the box for this thread.
     let started = unsafe { Box::from_raw(started.cast::<Started>()) };
-    // SAFETY: names the calling thread with a text that ends with a zero byte.
+    // SAFETY: names the calling thread with a NUL-terminated string.
     unsafe { libc::pthread_setname_np(libc::pthread_self(), started.name.as_ptr()) };
     (started.work)(started.argument);
     null_mut()

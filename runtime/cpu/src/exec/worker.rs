@@ -17,7 +17,7 @@ use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a kernel, which a signal fails.
+    /// In a kernel, where a signal is a failure of the kernel.
     Kernel,
     /// In the runtime, where a signal is a bug.
     Runtime,
@@ -33,7 +33,7 @@ pub enum Mode {
 }
 
 pub struct Worker {
-    /// Number from 0, which its CTAs see as their multiprocessor.
+    /// Number, starting at 0, which its CTAs see as their multiprocessor.
     pub number: u32,
     job: Cell<*const Job>,
     /// The thread state of the launch's module on this worker.
@@ -139,7 +139,7 @@ impl Worker {
     pub fn enter_thread(&self, thread: u32) {
         let tid = self.tids.borrow().1.get(thread as usize).copied();
         let block = self.block.get();
-        // SAFETY: the block is this worker's own thread-local variable; it is accessed only here now.
+        // SAFETY: the block is this worker's own thread-local variable; nothing else accesses it now.
         unsafe {
             (*block).tid = tid.unwrap_or_default();
             (*block).lane = thread % WARP_LANES;
@@ -188,7 +188,7 @@ impl Worker {
                 log.begin((thread % WARP_LANES) as usize, self.log_cursor());
             }
             self.place.set(Place::Kernel);
-            // SAFETY: the thread block is filled in, and the arguments are those that the program passed for this kernel.
+            // SAFETY: the thread state is filled in, and the arguments are those that the program passed for this kernel.
             unsafe { (job.kernel.thunk)(job.arguments.0) };
             self.place.set(Place::Runtime);
         }
@@ -208,7 +208,7 @@ impl Worker {
         log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
     }
 
-    /// Returns a failure whose text begins with kernel, CTA and thread.
+    /// Returns a failure whose text begins with the kernel, CTA and thread.
     pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
         let Some(job) = self.job() else {
             return Failure {

@@ -25,7 +25,7 @@ fn part_of_a_reservation_can_be_opened() {
 }
 
 #[test]
-fn absurd_sizes_are_refused() {
+fn absurd_sizes_are_rejected() {
     assert!(Mapping::new(usize::MAX).is_err());
     assert!(Mapping::new(1 << 60).is_err());
 }

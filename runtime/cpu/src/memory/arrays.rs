@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_trace::AllocationKind;
 
-/// `cudaChannelFormatDesc`, with a kind of any version: bits of each component.
+/// `cudaChannelFormatDesc`, with the kinds of any CUDA version: bits per component.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFormat {
@@ -26,7 +26,7 @@ pub struct Array {
     pub address: u64,
     pub pitch_bytes: u64,
     pub element_bytes: u64,
-    /// Elements; 0 for absent dimensions.
+    /// Size in elements; 0 for absent dimensions.
     pub extent: cudaExtent,
     format: ChannelFormat,
     flags: c_uint,
@@ -163,7 +163,8 @@ cuda! { in_stream Copy:
     }
 }
 
-/// Splits `bytes` from row `y`, byte `x` on into rows, and calls `copy` with each row's address, offset in linear memory, and bytes.
+/// Splits `bytes` bytes, starting at byte `x` of row `y`, into rows, and calls `copy` with each row's address, offset in
+/// linear memory, and size.
 fn in_rows(
     handle: *const c_void,
     x: usize,

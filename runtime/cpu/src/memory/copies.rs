@@ -1,4 +1,4 @@
-//! Copies: `cudaMemcpy` and its relatives. Each is checked against its allocations, performed at once, and recorded.
+//! Copies: `cudaMemcpy` and its variants. Each is checked against its allocations, performed at once, and recorded.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::memory;
@@ -42,7 +42,7 @@ pub fn check_side(
         Some(target) if target.end() - address < bytes => {
             let over = bytes - (target.end() - address);
             fail(format_args!(
-                "is in the {} byte allocation at {:#x}, which ends {over} bytes too early",
+                "is in the {}-byte allocation at {:#x}, which ends {over} bytes too early",
                 target.bytes, target.address
             ))
         }
@@ -55,7 +55,7 @@ pub fn check_side(
     }
 }
 
-/// Rows of a copy, of `bytes` each. Pitches are in bytes.
+/// Rows of a copy, `bytes` bytes each. Pitches are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     pub to: u64,
@@ -79,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Returns the bytes spanned by `rows` rows (at least one) of `bytes`, `pitch` apart.
+/// Returns the size of the span of `rows` rows (at least one), each of `bytes` bytes, `pitch` apart.
 pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
     let before = pitch.checked_mul(rows - 1);
     before

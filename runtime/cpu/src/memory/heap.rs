@@ -1,6 +1,6 @@
 //! Device memory: each allocation ends at a guard page, and freed ranges remain inaccessible for a while, so that accesses
-//! outside of allocations fault at once. A GPU's larger pages extend past the end of an allocation; that extra memory
-//! is made accessible on first access.
+//! outside allocations fault at once. A GPU's larger pages extend past the end of an allocation; that extra memory is made
+//! accessible on first access.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use superstep_trace::{AllocationKind, DEVICE_PAGE_BYTES};
 pub const ALIGNMENT_BYTES: usize = 256;
 /// Inaccessible address space before and after an allocation.
 const GUARD_BYTES: usize = 16 * PAGE_BYTES;
-/// Limits of the freed ranges that remain inaccessible: their number, and their address space in bytes.
+/// Limits on the freed ranges that remain inaccessible: their number, and their address space in bytes.
 const QUARANTINE_COUNT: usize = 2048;
 const QUARANTINE_BYTES: usize = 1 << 38;
 
@@ -72,7 +72,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Allocates `bytes` (at least 1) of zeroes; `None` if memory is exhausted.
+    /// Allocates `bytes` zeroed bytes (at least 1); `None` if memory is exhausted.
     pub fn allocate(&mut self, bytes: u64, kind: AllocationKind) -> Option<u64> {
         let used = usize::try_from(bytes)
             .ok()?
@@ -227,7 +227,7 @@ impl Heap {
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (address, bytes) = self.block;
-        let block = format_args!("the {bytes} byte allocation at {address:#x}");
+        let block = format_args!("the {bytes}-byte allocation at {address:#x}");
         match self.relation {
             Relation::Inside => write!(f, "inside {block}"),
             Relation::Freed => write!(f, "inside {block}, which was freed"),

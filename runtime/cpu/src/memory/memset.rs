@@ -1,4 +1,4 @@
-//! `cudaMemset` and its relatives.
+//! `cudaMemset` and its variants.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::memory::copies::{check_side, span};
@@ -47,7 +47,7 @@ fn fill_rows(
     Ok(())
 }
 
-/// Performs a kernel's memset, which may be in the device heap.
+/// Performs a memset that a kernel requested, possibly in the device heap.
 pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
     if crate::device_calls::device_heap::range_of(address).is_none() {
         check_side(
@@ -64,7 +64,7 @@ pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> Cuda
     Ok(())
 }
 
-/// Fills rows of elements of 1, 2 or 4 bytes, for a graph's node.
+/// Fills rows of 1-, 2- or 4-byte elements, for a graph node.
 pub fn fill_elements(fill: &cudaMemsetParams, stream: *mut c_void) -> CudaResult {
     let (width, height, pitch) = (fill.width, fill.height, fill.pitch);
     let bytes = width

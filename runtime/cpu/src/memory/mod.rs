@@ -1,4 +1,4 @@
-//! Device memory of the program: `cudaMalloc` and its relatives, and address lookups.
+//! The program's device memory: `cudaMalloc` and its variants, and address lookups.
 
 pub mod arrays;
 pub mod copies;
@@ -110,7 +110,7 @@ pub fn open_tail(address: u64) -> bool {
     MEMORY.lock().heap.open_tail(address)
 }
 
-/// Distance in bytes beyond which an allocation is unrelated to an address.
+/// Distance in bytes beyond which an allocation is considered unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
 pub fn locate(address: u64) -> String {
@@ -188,7 +188,7 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     Ok(address)
 }
 
-/// Frees memory of [`allocate`]; `accept` selects the kinds that the caller may free.
+/// Frees memory from [`allocate`]; `accept` selects the kinds that the caller may free.
 pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
     check_sticky()?;
     if address == 0

@@ -70,7 +70,7 @@ fn allocate(
     put(place, address)
 }
 
-/// Records that memory was freed, which may belong to a pool.
+/// Records that memory, which may belong to a pool, was freed.
 pub fn freed(address: u64) {
     let Some((pool, bytes)) = TAKEN.lock().remove(&address) else {
         return;
@@ -91,7 +91,7 @@ fn read(state: &State, number: c_int) -> Result<u64, CudaError> {
     })
 }
 
-/// Switches have 32 bits, other attributes 64.
+/// Sets an attribute: a 32-bit value for switches, a 64-bit value for the others.
 fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
     if value.is_null() {
         return Err(CudaError::INVALID_VALUE);

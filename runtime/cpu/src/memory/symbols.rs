@@ -1,4 +1,4 @@
-//! Host functions for `__device__` and `__constant__` variables: copies, address and size.
+//! Host functions for `__device__` and `__constant__` variables: copies, addresses and sizes.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::memory::copies::{KIND_DEFAULT, copy};

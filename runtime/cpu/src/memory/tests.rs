@@ -10,7 +10,7 @@ fn ranges_follow_allocations() {
     assert_eq!(
         free(address, is_pinned),
         Err(CudaError::INVALID_VALUE),
-        "of another kind"
+        "an allocation of another kind"
     );
     assert_eq!(free(address + 1, is_device), Err(CudaError::INVALID_VALUE));
     assert_eq!(free(address, is_device), Ok(()));
@@ -19,7 +19,7 @@ fn ranges_follow_allocations() {
 }
 
 #[test]
-fn memory_is_limited_to_that_of_the_machine() {
+fn allocations_are_limited_to_the_machines_memory() {
     assert_eq!(
         allocate(usize::MAX, AllocationKind::Device),
         Err(CudaError::MEMORY_ALLOCATION)

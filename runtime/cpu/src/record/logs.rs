@@ -8,12 +8,12 @@ use crate::record::merge::{LANES, LogEntry};
 use std::io::Error;
 
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
-/// Maximum entries of a thread before its warp is merged.
+/// Maximum number of entries per thread before its warp is merged.
 pub const MOST_THREAD_ENTRIES: usize = 1 << 20;
-/// Entries in a worker's buffer, which uses memory only as it fills. When it is full, lanes are grouped
-/// only with those that have progressed as far.
+/// Entries in a worker's buffer, which uses memory only as it fills. When it is full, lanes are grouped only with those that
+/// have progressed equally far.
 const BUFFER_ENTRIES: usize = 32 << 20;
-/// Entries in a segment of a new kernel.
+/// Number of entries in a thread's first segment for a new kernel.
 const FIRST_SEGMENT_ENTRIES: usize = 32;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Buffer {
         Mapping::new(entries * ENTRY_BYTES).map(Buffer)
     }
 
-    /// Returns the address of entry `index`, at most one past the last.
+    /// Returns the address of entry `index`, limited to one past the last.
     fn at(&self, index: usize) -> *mut u64 {
         let index = index.min(self.0.bytes() / ENTRY_BYTES);
         // SAFETY: the index was limited to the mapping.
@@ -70,7 +70,7 @@ impl WarpLog {
         self.starts.base().cast()
     }
 
-    /// Empties the log; returns cursor and end. Later entries belong to `lane`.
+    /// Empties the log; returns its cursor and end. Later entries belong to `lane`.
     pub fn open(&mut self, lane: Option<usize>) -> (*mut u64, *mut u64) {
         let first = self.buffer.at(0);
         let starts = self.starts.base().cast::<*mut u64>();
@@ -112,7 +112,7 @@ pub struct CtaLogs {
     segments: Vec<Segment>,
     /// First free entry.
     next: usize,
-    /// Capacity of a thread's first segment, as earlier CTAs of the kernel needed it.
+    /// Capacity of a thread's first segment, based on earlier CTAs of the kernel.
     first_capacity: usize,
 }
 
@@ -164,7 +164,7 @@ impl CtaLogs {
             .min(segment.capacity);
     }
 
-    /// Enlarges a thread's segment; `false` if there is no room, so that its warp must be merged.
+    /// Enlarges a thread's segment; `false` if there is no room and its warp must be merged.
     pub fn grow(&mut self, thread: usize) -> bool {
         let old = self.segments[thread];
         let capacity = old.capacity * 2;

@@ -1,8 +1,8 @@
 //! Forms access groups from the logs of a warp's lanes: "smallest site first".
 //!
-//! Each lane has a cursor into its log. All lanes whose next entry has the smallest site of all, and the same width, form one group and
-//! advance. Sites are numbered in the order of the code, so for structured control flow, the hardware groups lanes in the same way. Each
-//! thread's order is always kept.
+//! Each lane has a cursor into its log. All lanes whose next entry has the smallest site of all, and the same width, form
+//! one group and advance. Sites are numbered in code order, so for structured control flow, the hardware groups lanes in the
+//! same way. Each thread's order is always kept.
 
 use superstep_trace::{AccessGroup, SiteId};
 
@@ -28,7 +28,8 @@ impl LogEntry {
 
 pub const LANES: usize = 32;
 
-/// Merges the logs of a warp's lanes and passes every group to `sink`. Sets only site, mask, width and addresses of `group`.
+/// Merges the logs of a warp's lanes and passes every group to `sink`. Sets only the site, mask, width and addresses of
+/// `group`.
 pub fn merge_warp(
     lanes: &[&[LogEntry]; LANES],
     group: &mut AccessGroup,
@@ -88,7 +89,7 @@ fn merge_uniform(
     common
 }
 
-/// Emits one group, of the smallest site among the live lanes, none of which is empty.
+/// Emits one group, for the smallest site among the live lanes, none of which is empty.
 fn merge_step(
     rests: &mut [&[LogEntry]; LANES],
     live: &[usize],

@@ -1,4 +1,4 @@
-//! From the log entries of a CTA to access groups in the capture, or to aggregates.
+//! Turns a CTA's log entries into access groups in the capture, or into aggregates.
 
 pub(crate) mod in_situ;
 pub(crate) mod logs;

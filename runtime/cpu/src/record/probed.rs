@@ -1,7 +1,7 @@
-//! Launches of kernels with a user-defined probe: their memory, and the calls of the handler for the lanes of a warp.
+//! Launches of kernels with a user-defined probe: their memory, and the calls to the handler for the lanes of a warp.
 //!
-//! Lanes do not run together here. Probe points for warps are logged like accesses, and merging the logs (`runs.rs`)
-//! groups the lanes.
+//! Lanes do not run together here. Warp-level probe points are logged like accesses, and merging the logs (`runs.rs`) groups
+//! the lanes.
 
 use crate::exec::job::Job;
 use crate::record::merge::{LANES, LogEntry};
@@ -15,7 +15,7 @@ use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
 use superstep_trace::probe::{At, Pass};
 use superstep_trace::{ModuleTable, PointSite};
 
-/// Lanes that were at a probe point together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
+/// Lanes that executed a probe point together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -125,7 +125,7 @@ fn groups_lanes(module: &ModuleTable) -> bool {
     probe.is_some_and(|probe| probe.spec.groups_lanes())
 }
 
-/// A worker's calls of a launch's handler, with the values that each probe point passes.
+/// A worker's calls to a launch's handler, with the values that each probe point passes.
 #[derive(Debug, Default)]
 pub struct Handling {
     handler: Option<GroupHandler>,
@@ -133,7 +133,7 @@ pub struct Handling {
     groups: Vec<Group>,
     /// Values that each site passes, and how many sites are logged with it.
     needs: Vec<Needs>,
-    /// Whether any handler needs the bits of values.
+    /// Whether any handler needs the combined bits of values.
     bits: bool,
 }
 

@@ -49,7 +49,7 @@ impl Sink {
         }
     }
 
-    /// Merges the logs of a warp, and drops them without a capture.
+    /// Merges the logs of a warp; drops the result if nothing is captured.
     pub fn merge(&mut self, job: &Job, cta: u64, warp: u32, lanes: &[&[LogEntry]; LANES]) {
         let Sink {
             chunk,
@@ -113,7 +113,7 @@ impl Sink {
         }
         if let Some((site, address)) = launch.first_in_tail {
             session().warning(format_args!(
-                "kernel {}: {} goes beyond an allocation, at {address:#x}, {}; a GPU lets that pass",
+                "kernel {}: {} goes beyond an allocation, at {address:#x}, {}; a GPU allows this",
                 job.kernel.display_name,
                 describe_site(site),
                 crate::memory::locate(address),
@@ -132,7 +132,8 @@ fn is_within(group: &AccessGroup, range: (u64, u64)) -> bool {
     low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
 }
 
-/// Looks up each address of a group; sets `range` to that of the last good one. Returns the first bad byte of each bad access.
+/// Looks up each address of a group; sets `range` to the range of the last valid one. Returns the first bad byte of each bad
+/// access.
 #[cold]
 fn check(job: &Job, group: &AccessGroup, range: &mut (u64, u64)) -> Vec<u64> {
     let mut bad = Vec::new();

@@ -1,4 +1,4 @@
-//! Events: time stamps.
+//! Events, which are timestamps.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::handles::Handles;
@@ -14,7 +14,7 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// Where it was last recorded in a capture.
+    /// The capture in which it was last recorded, and its position there.
     captured: Mutex<Option<Captured>>,
 }
 
@@ -110,7 +110,7 @@ cuda! {
         record(event, stream)
     }
 
-    /// `cudaEventSynchronize`: all work is done.
+    /// `cudaEventSynchronize`: all work is already done.
     fn [cudaEventSynchronize cudaEventQuery](event: *mut c_void) {
         check(event)?;
         check_sticky()

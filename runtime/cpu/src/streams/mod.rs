@@ -30,7 +30,7 @@ const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
-    /// The default stream of all host threads.
+    /// The default stream that all host threads share.
     Legacy {
         device: c_int,
     },
@@ -42,7 +42,7 @@ pub enum Named {
     Made(usize),
 }
 
-/// Returns the stream that `handle` names for the calling host thread, which need not exist.
+/// Returns the stream that `handle` names for the calling host thread. The stream need not exist.
 pub fn named(handle: *mut c_void) -> Named {
     let device = devices::current();
     match handle {
@@ -80,8 +80,8 @@ pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Returns whether [`cuda`](crate::errors::cuda) can define `function` as an alias of a function with these parameters: variants for a
-/// per-thread stream must have a stream parameter, or none at all.
+/// Returns whether [`cuda`](crate::errors::cuda) can define `function` as an alias of a function with these parameters:
+/// variants for a per-thread stream must have a stream parameter, or no parameters at all.
 pub const fn may_be_alias(function: &str, mut parameters: &[&str]) -> bool {
     let is_fine = !is_per_thread(function) || parameters.is_empty();
     while let [parameter, rest @ ..] = parameters {
@@ -159,7 +159,7 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaStreamSynchronize`: all work is done, and all memory is accessible from every device.
+    /// `cudaStreamSynchronize`: all work is already done, and all memory is accessible from every device.
     fn [
         cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaStreamQuery cudaStreamQuery_ptsz
         cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
@@ -169,7 +169,7 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaStreamWaitEvent`: the event has happened, or is part of a capture.
+    /// `cudaStreamWaitEvent`: the event has already happened, or is part of a capture.
     fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void, flags: c_uint) {
         get(stream)?;
         crate::streams::events::wait(stream, event, flags)?;

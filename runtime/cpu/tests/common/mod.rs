@@ -1,5 +1,5 @@
-//! Builds and runs the test program of `tests/programs`: a host that is linked with the runtime under test, and loads kernels in C as the
-//! instrumenter would emit them, with the real support code and probe handlers.
+//! Builds and runs the test program in `tests/programs`: a host program, linked with the runtime under test, that loads
+//! kernels written in C as the instrumenter would emit them, with the real support code and probe handlers.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
@@ -8,10 +8,10 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use superstep_trace::{Capture, Summary};
 
-/// Set to 1 in CI: a missing tool is then a failure.
+/// Set to 1 in CI, so that a missing tool is a failure.
 const REQUIRE: &str = "SUPERSTEP_REQUIRE_TOOLS";
 
-/// Returns the path of a tool of LLVM 22, or prints why there is none.
+/// Returns the path of an LLVM 22 tool, or prints that it is missing.
 pub fn tool(name: &str) -> Option<PathBuf> {
     let candidates = [
         PathBuf::from(format!("{name}-22")),
@@ -24,7 +24,7 @@ pub fn tool(name: &str) -> Option<PathBuf> {
             .is_ok_and(|output| output.status.success())
     });
     if found.is_none() {
-        let reason = format!("{name} of LLVM 22 is not installed");
+        let reason = format!("{name} from LLVM 22 is not installed");
         assert!(
             std::env::var_os(REQUIRE).is_none_or(|value| value != "1"),
             "{REQUIRE}=1, but {reason}"
@@ -34,12 +34,12 @@ pub fn tool(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// Returns the folder of the package's device code.
+/// Returns the folder that contains the package's device code.
 pub fn device_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("device")
 }
 
-/// Returns the files of the device code whose names start with `prefix`.
+/// Returns the device code's `.c` files whose names start with `prefix`.
 pub fn device_files(prefix: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(device_folder())
         .unwrap()
@@ -77,7 +77,7 @@ pub fn check(output: &Output, what: &str) {
     );
 }
 
-/// The program, and the modules that it loads with each probe.
+/// The program and the modules that it loads, one for each probe.
 pub struct Programs {
     folder: PathBuf,
     _guard: tempfile::TempDir,
@@ -157,7 +157,7 @@ fn build() -> Option<Programs> {
     })
 }
 
-/// Results of a run.
+/// The results of a run.
 pub struct Run {
     pub output: Output,
     pub summary: Option<Summary>,
@@ -198,7 +198,7 @@ impl Run {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
-    /// Asserts that the run's exit status is 0 and its last line "done".
+    /// Asserts that the run's exit status is 0 and its last line is "done".
     pub fn assert_done(&self, what: &str) {
         check(&self.output, what);
         assert!(

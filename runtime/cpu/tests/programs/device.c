@@ -71,7 +71,7 @@ static void add(const int *a, const int *b, int *c, int n) {
 }
 static void add_thunk(void **args) { add(*(int **)args[0], *(int **)args[1], *(int **)args[2], *(int *)args[3]); }
 
-/* out[linear thread] = thread and CTA coordinates packed; site 3 */
+/* out[linear thread] = packed thread and CTA coordinates; site 3 */
 static void shape(uint32_t *out) {
   uint32_t cta = T.ctaid[0] + T.nctaid[0] * (T.ctaid[1] + T.nctaid[1] * T.ctaid[2]);
   uint32_t thread = T.tid[0] + T.ntid[0] * (T.tid[1] + T.ntid[1] * T.tid[2]);
@@ -80,8 +80,8 @@ static void shape(uint32_t *out) {
 }
 static void shape_thunk(void **args) { shape(*(uint32_t **)args[0]); }
 
-/* Reverses each CTA's part through static shared memory, then adds the left neighbour's through dynamic shared memory; sites 4, 5.
- * Threads from n on leave before the barriers. */
+/* Reverses each CTA's part through static shared memory, then adds the left neighbour's value through dynamic shared memory; sites 4, 5.
+ * Threads numbered n and above exit before the barriers. */
 static void reverse(const int *in, int *out, int n) {
   int *dynamic = (int *)T.dynamic_shared;
   int t = (int)T.tid[0], i = (int)(T.ctaid[0] * T.ntid[0]) + t, last = (int)T.ntid[0] - 1;
@@ -112,7 +112,7 @@ static void warp(int *out) {
   STORE(6, mine + 4, branch);
   STORE(6, mine + 5, (int)__superstep_nvvm_barrier_cta_red_popc_aligned_all(0, t % 2 == 0));
   STORE(6, mine + 6, (int)__superstep_nvvm_barrier_cta_red_and_aligned_all(1, t < 1000));
-  /* half of the warp exchanges on its own */
+  /* each half of the warp exchanges values separately */
   uint32_t half = lane < 16 ? 0xffffu : 0xffff0000u;
   STORE(6, mine + 7, (int)__superstep_nvvm_redux_sync_add(1, half));
 }
@@ -165,20 +165,20 @@ static void fail(int *data, int how, int n) {
   case 5:
     data[0] = overflow(0, &zero);
     break;
-  case 6: /* far outside, an address that no processor can form */
+  case 6: /* a non-canonical address */
     *(int *volatile)0x4141414141414141 = 1;
     break;
   }
 }
 static void fail_thunk(void **args) { fail(*(int **)args[0], *(int *)args[1], *(int *)args[2]); }
-/* The same with fibers. */
+/* The same failures, with fibers. */
 static void fail_fibers_thunk(void **args) {
   SYNC();
   fail(*(int **)args[0], *(int *)args[1], *(int *)args[2]);
   SYNC();
 }
 
-/* Half of the threads wait forever at another barrier. */
+/* Half of the threads wait forever at a different barrier. */
 static void deadlock(void) { __superstep_barrier(T.tid[0] < 32 ? 0 : 1, T.ntid[0]); }
 static void deadlock_thunk(void **args) {
   (void)args;
@@ -207,7 +207,7 @@ static void print(int value) {
 }
 static void print_thunk(void **args) { print(*(int *)args[0]); }
 
-/* Device-side malloc, and threads that end early; site 10. */
+/* Device-side malloc, and threads that exit early; site 10. */
 static void allocate(int *out) {
   int *mine = __superstep_device_malloc(sizeof(int));
   STORE(10, mine, (int)T.tid[0] + 1);
@@ -223,7 +223,7 @@ static void allocate(int *out) {
 }
 static void allocate_thunk(void **args) { allocate(*(int **)args[0]); }
 
-/* One thread that accesses memory many times; site 11. */
+/* Each thread accesses memory many times; site 11. */
 static void many(int *data, int times) {
   for (int i = 0; i < times; i++)
     STORE(11, data + i % 64, i);

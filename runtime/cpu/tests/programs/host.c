@@ -237,7 +237,7 @@ static void run_stencil(int width, int turns) {
   start = seconds();
   for (int turn = 0; turn < 10000; turn++)
     OK(LAUNCH(add, dim(2, 1, 1), dim(32, 1, 1), 0, NULL, &in, &in, &in, &n));
-  printf("%.1f us a launch\n", (seconds() - start) / 10000 * 1e6);
+  printf("%.1f us per launch\n", (seconds() - start) / 10000 * 1e6);
 }
 
 int main(int count, char **names) {

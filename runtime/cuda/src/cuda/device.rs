@@ -1,4 +1,4 @@
-//! Devices, their events, and the runtime's data about kernels.
+//! Devices, their events, and kernel attributes from the runtime.
 
 use super::loader::find_in_runtime;
 use super::{CudaError, Event, Status, Stub, ask, cuda};
@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use superstep_trace::{DeviceInfo, KernelResources};
 
-/// The device of the program's first call.
+/// The current device at the program's first CUDA call.
 #[derive(Clone, Debug)]
 pub struct Device {
     pub ordinal: c_int,
@@ -65,7 +65,7 @@ fn device_name(ordinal: c_int) -> String {
     }
 }
 
-/// Returns the driver's own version, if the system has it, and the CUDA version that it supports.
+/// Returns the driver's own version, if the system reports it, and the CUDA version that it supports.
 fn driver_version() -> Option<String> {
     let mut cuda: c_int = 0;
     // SAFETY: the pointer points to a number.
@@ -89,13 +89,13 @@ fn current_ordinal() -> Result<c_int, CudaError> {
     })
 }
 
-/// Returns the calling thread's device; 0 if there is none.
+/// Returns the calling thread's device, or 0 if there is none.
 pub fn current_device() -> c_int {
     current_ordinal().unwrap_or(0)
 }
 
 pub fn set_device(ordinal: c_int) -> Result<(), CudaError> {
-    // SAFETY: no pointers.
+    // SAFETY: the call takes no pointers.
     unsafe { cuda!(cudaSetDevice(ordinal)) }.check("change the current CUDA device")
 }
 
@@ -120,7 +120,8 @@ struct Events {
 }
 
 impl EventPool {
-    /// Returns an event of the calling thread's device, or `None` if CUDA makes none. Without one, only a time is unknown.
+    /// Returns an event on the calling thread's device, or `None` if CUDA cannot create one, in which case only a time is
+    /// unknown.
     pub fn take(&self) -> Option<Event> {
         let device = current_device();
         if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {

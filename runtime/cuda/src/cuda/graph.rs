@@ -36,7 +36,7 @@ pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Relaxes the calling thread's capture mode; returns its previous one.
+/// Sets the calling thread's capture mode to relaxed; returns the previous mode.
 pub fn relax_capture() -> c_int {
     exchange_capture_mode(cudaStreamCaptureMode::cudaStreamCaptureModeRelaxed as c_int)
 }
@@ -47,7 +47,8 @@ fn exchange_capture_mode(mut mode: c_int) -> c_int {
     mode
 }
 
-/// Returns the graph into which `stream` is captured, and the node on which the next one depends, if that is a single one.
+/// Returns the graph into which `stream` is being captured, and the node on which the next one depends, if there is exactly
+/// one.
 fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
     let (mut nodes, mut count) = (null(), 0);
@@ -66,7 +67,7 @@ fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
         forget_last_error();
         return None;
     }
-    // SAFETY: the runtime has just stored the nodes' number; they are valid until the next call for the stream.
+    // SAFETY: the runtime has just stored the number of nodes; they are valid until the next call for the stream.
     let last =
         (count == 1 && !nodes.is_null()).then(|| GraphNode::from_raw(unsafe { *nodes }.cast()));
     let is_active = status == cudaStreamCaptureStatus::cudaStreamCaptureStatusActive as c_int;
@@ -77,7 +78,7 @@ pub fn captured_by(stream: Stream) -> Option<Graph> {
     captured(stream).map(|(graph, _)| graph)
 }
 
-/// Returns the node on which the next one captured from `stream` depends, if that is a single one.
+/// Returns the node on which the next one captured from `stream` depends, if there is exactly one.
 pub fn last_captured(stream: Stream) -> Option<GraphNode> {
     captured(stream)?.1
 }
@@ -98,11 +99,12 @@ impl Graph {
         Ok(nodes)
     }
 
-    /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA refuses edges with data.
+    /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA returns an
+    /// error for edges with data.
     pub fn edges(self) -> Result<Vec<(GraphNode, GraphNode)>, CudaError> {
         const DOING: &str = "list the edges of a CUDA graph";
         let get = |from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: &mut usize| {
-            // SAFETY: the pointers are null, or lead to `count` handles or words, as large as an edge's data.
+            // SAFETY: the pointers are null, or point to `count` handles or words; a word is as large as an edge's data.
             unsafe {
                 cuda!(cudaGraphGetEdges_v2(
                     self.raw(),
@@ -128,7 +130,7 @@ impl Graph {
 
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
         let mut found = null_mut();
-        // SAFETY: the pointer points to a handle; the clone was just made of the node's graph.
+        // SAFETY: the pointer points to a handle; the clone was just made from the node's graph.
         let status = unsafe {
             cuda!(cudaGraphNodeFindInClone(
                 &mut found,
@@ -176,7 +178,7 @@ impl GraphNode {
     }
 }
 
-/// A node in a separate graph, with an instance of that if it is to run.
+/// A node in a separate graph, with an instance of that graph if the node is to run.
 pub struct LoneNode {
     graph: Graph,
     pub node: GraphNode,
@@ -247,7 +249,7 @@ impl LoneNode {
         })
     }
 
-    /// Makes a node that is to run a kernel like that of the node `of`.
+    /// Creates a node that runs the same kernel as the node `of`.
     pub fn kernel(
         of: GraphNode,
         parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
@@ -310,7 +312,7 @@ impl LoneNode {
 
 impl Drop for LoneNode {
     fn drop(&mut self) {
-        // SAFETY: both are this library's. CUDA frees an instance that still runs when it has ended.
+        // SAFETY: both are this library's. CUDA frees an instance that is still running once it has ended.
         unsafe {
             if !self.instance.is_null() {
                 cuda!(cudaGraphExecDestroy(self.instance.raw()));

@@ -21,7 +21,7 @@ macro_rules! handles {
         // SAFETY: the handle is never changed in place.
         unsafe impl Sync for $name {}
 
-        #[allow(dead_code, reason = "not every handle needs all of them")]
+        #[allow(dead_code, reason = "not every handle uses all of these")]
         impl $name {
             pub const NULL: Self = $name(null_mut());
 
@@ -33,7 +33,7 @@ macro_rules! handles {
                 self.0.is_null()
             }
 
-            /// Returns the pointer as either of CUDA's APIs declares it.
+            /// Returns the pointer with the type that one of CUDA's APIs declares.
             pub fn raw<T>(self) -> *mut T {
                 self.0.cast()
             }
@@ -51,10 +51,10 @@ handles! {
     Graph = CUgraph_st;
     GraphExec = CUgraphExec_st;
     GraphNode = CUgraphNode_st;
-    /// A kernel of a loaded module.
+    /// A kernel in a loaded module.
     Function = CUfunc_st;
     Module = CUmod_st;
-    /// What the program launches a kernel by: its stub on the host, or a handle of the driver's.
+    /// The pointer by which the program launches a kernel: its host stub, or a handle from the driver.
     Stub = c_void;
     Binary = *mut c_void;
 }
@@ -85,19 +85,19 @@ impl Stream {
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
     }
 
-    /// # Safety
-    /// `function` may be called with `data` when the stream reaches the call.
+    /// # Safety It must be safe to call `function` with `data` when the stream reaches the call.
     pub unsafe fn launch_host_function(
         self,
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: the stream comes from CUDA or from the program; by the contract above, `function` may be called with `data`.
+        // SAFETY: the stream comes from CUDA or from the program; by the contract above, it is safe to call `function` with
+        // `data`.
         unsafe { cuda!(cudaLaunchHostFunc(self.0, Some(function), data)) }
     }
 }
 
-/// A stream as the program names it. Null is the default stream, or with `per_thread` the thread's own.
+/// A stream as the program passes it. Null is the default stream or, with `per_thread`, the thread's own.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamArgument {
     pub handle: Stream,
@@ -105,7 +105,7 @@ pub struct StreamArgument {
 }
 
 impl StreamArgument {
-    /// Returns the stream as the runtime's functions without a suffix take it.
+    /// Returns the stream in the form that the runtime's functions without a suffix take.
     pub fn stream(self) -> Stream {
         if self.handle.is_null() && self.per_thread {
             Stream::PER_THREAD
@@ -116,7 +116,7 @@ impl StreamArgument {
 }
 
 impl Event {
-    /// Makes an event of the current device. Threads that wait for it sleep rather than spin.
+    /// Creates an event on the current device. Threads that wait for it sleep rather than spin.
     pub fn create() -> Result<Self, CudaError> {
         let (doing, flags) = ("make a CUDA event", cudaEventBlockingSync);
         // SAFETY: the pointer points to a handle.
@@ -130,7 +130,7 @@ impl Event {
         unsafe { cuda!(cudaEventRecord(self.0, stream.0)) }
     }
 
-    /// Returns success, "not ready", or an error of the device.
+    /// Returns success, "not ready", or a device error.
     pub fn query(self) -> Status {
         // SAFETY: `create` made the event; events of this library are never destroyed.
         unsafe { cuda!(cudaEventQuery(self.0)) }

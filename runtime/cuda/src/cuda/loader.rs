@@ -1,4 +1,5 @@
-//! Finds the functions of the libcudart and libcuda after this library, without linking them, so that programs start without a driver.
+//! Finds functions in the libcudart and libcuda that follow this library, without linking against them, so that programs
+//! start without a driver.
 
 use super::Status;
 use cudarc::driver::sys::CUresult;
@@ -24,7 +25,7 @@ unsafe extern "C" fn find_nothing(_: *mut c_void, _: *const c_char) -> *mut c_vo
 pub fn dlsym() -> Find {
     let mut real = DLSYM.load(Ordering::Relaxed);
     if real.is_null() {
-        // The versions in glibc for x86-64, before and after libdl became a part of libc.
+        // The versions in glibc for x86-64, before and after libdl became part of libc.
         for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
             if real.is_null() {
                 // SAFETY: both names end with a zero byte.
@@ -36,7 +37,7 @@ pub fn dlsym() -> Find {
         }
         DLSYM.store(real, Ordering::Relaxed);
     }
-    // SAFETY: `dlsym` has this type in every version of the C library, and so has `find_nothing`.
+    // SAFETY: `dlsym` has this type in every version of the C library, as does `find_nothing`.
     unsafe { std::mem::transmute::<*mut c_void, Find>(real) }
 }
 
@@ -58,7 +59,7 @@ fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option
     (!found.is_null()).then_some(found)
 }
 
-/// Finds the next library's function `name`, or if the program links none, that of the libcudart that the loader finds.
+/// Finds the function `name` in the next library or, if the program links none, in the libcudart that the loader finds.
 pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
     // SAFETY: the name ends with a zero byte.
@@ -82,7 +83,7 @@ pub struct Entry {
     address: AtomicPtr<c_void>,
 }
 
-/// Marks an [`Entry`] that its library does not have.
+/// Marks an [`Entry`] that is missing from its library.
 fn missing() -> *mut c_void {
     std::ptr::without_provenance_mut(usize::MAX)
 }
@@ -114,7 +115,8 @@ impl Entry {
         }
     }
 
-    /// Returns its address, or `None` if there is no such function, of which the first call for the runtime prints a message.
+    /// Returns the function's address, or `None` if there is no such function. The first failure for a runtime function
+    /// prints a message.
     pub fn address(&self) -> Option<*mut c_void> {
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
@@ -128,7 +130,7 @@ impl Entry {
 pub const fn c_name(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(name) => name,
-        Err(_) => panic!("a name of a function"),
+        Err(_) => panic!("not a function name"),
     }
 }
 
@@ -138,7 +140,7 @@ impl ResultCode for cudaError_t {}
 impl ResultCode for CUresult {}
 
 pub trait Declared {
-    /// Its type in the C API.
+    /// The function's type in the C API.
     type C: Copy;
 }
 
@@ -158,15 +160,14 @@ declared!(A B C D E F G H I J K);
 
 /// Returns the function at `address` with the type of its declaration.
 ///
-/// # Safety
-/// `address` is that of the function that cudarc declares as `F`.
+/// # Safety `address` must be the address of the function that cudarc declares as `F`.
 pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) -> F::C {
     const { assert!(size_of::<F::C>() == size_of::<*mut c_void>()) };
     // SAFETY: `F::C` is a function pointer of the size of an address.
     unsafe { std::mem::transmute_copy(&address) }
 }
 
-/// Calls a function of CUDA by its name, with the types that cudarc declares. Unsafe; returns a [`Status`].
+/// Calls a CUDA function by name, with the types that cudarc declares. Unsafe; returns a [`Status`].
 macro_rules! call_declared {
     ($library:ident $entry:ident $name:ident($($argument:expr),* $(,)?)) => {{
         static ENTRY: $crate::cuda::Entry =

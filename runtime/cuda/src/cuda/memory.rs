@@ -1,4 +1,4 @@
-//! This library's memory on device and host.
+//! This library's memory on the device and the host.
 
 use super::{CudaError, Status, Stream, ask, cuda};
 use cudarc::runtime::sys::{cudaHostAllocMapped, cudaHostAllocPortable, cudaMemcpyKind};
@@ -42,7 +42,7 @@ impl Pinned {
 
 /// Clears the last error, so that the program does not see a failure of this library.
 pub fn forget_last_error() {
-    // SAFETY: no arguments.
+    // SAFETY: the call takes no arguments.
     unsafe { cuda!(cudaGetLastError()) };
 }
 
@@ -56,8 +56,7 @@ pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
     Ok(memory as u64)
 }
 
-/// # Safety
-/// No kernel uses it.
+/// # Safety No kernel may still use the memory.
 pub unsafe fn free_device_memory(address: u64) -> Status {
     // SAFETY: `device_memory` returned the address; by the contract above, no kernel uses it.
     unsafe { cuda!(cudaFree(address as *mut c_void)) }
@@ -68,9 +67,10 @@ pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
     const DOING: &str = "write the trace's device memory";
     let bytes = size_of_val(words);
     let address = device_memory(bytes.max(8), "trace")?;
-    // Not in the legacy stream, which waits for all others: that is an error while one of them is captured into a graph.
+    // Not in the legacy stream, which waits for all others: that is an error while one of them is being captured into a
+    // graph.
     let stream = Stream::create()?;
-    // SAFETY: both sides hold `bytes` bytes, and the source lives until the stream was waited for.
+    // SAFETY: both sides hold `bytes` bytes, and the source lives until the stream has been synchronized.
     let copied = unsafe { copy_to_device(address, words.as_ptr().cast(), bytes, stream) };
     for status in [copied, stream.synchronize(), stream.destroy()] {
         status.check(DOING)?;
@@ -80,8 +80,7 @@ pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
 
 /// Returns the words of structures that the device reads.
 ///
-/// # Safety
-/// `T` is plain data without padding, of whole words.
+/// # Safety `T` must be plain data without padding that consists of whole words.
 pub unsafe fn words_of<T>(structures: &[T]) -> &[u64] {
     const { assert!(align_of::<T>() == 8) };
     let words = size_of_val(structures) / 8;
@@ -99,7 +98,7 @@ pub unsafe fn fill(address: u64, value: u8, bytes: usize, stream: Stream) -> Sta
     unsafe { cuda!(cudaMemsetAsync(to, value.into(), bytes, stream.raw())) }
 }
 
-/// Copies in stream order. The source is read when this returns, unless it is page-locked.
+/// Copies in stream order. The source has been read when this returns, unless it is page-locked.
 ///
 /// # Safety
 /// Both sides hold `bytes` bytes; page-locked memory stays valid until the stream reaches the copy.
@@ -109,10 +108,9 @@ pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream:
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }
 
-/// Copies in stream order. The destination is written when this returns, unless it is page-locked.
+/// Copies in stream order. The destination has been written when this returns, unless it is page-locked.
 ///
-/// # Safety
-/// As for [`copy_to_device`].
+/// # Safety Same as for [`copy_to_device`].
 pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Stream) -> Status {
     let (from, kind) = (
         from as *const c_void,
@@ -129,13 +127,14 @@ pub fn free_and_total() -> Result<(usize, usize), CudaError> {
     })
 }
 
-/// Returns whether an address is device memory to the runtime. Managed memory counts, as it does for `cudaMemcpyDefault`.
+/// Returns whether the runtime considers an address device memory. Managed memory counts, as it does for
+/// `cudaMemcpyDefault`.
 pub fn is_on_device(address: u64) -> bool {
     const DEVICE: i32 = cudarc::runtime::sys::cudaMemoryType::cudaMemoryTypeDevice as i32;
     // The type of memory comes first. Later versions of the structure are longer.
     let mut attributes = [0u64; 32];
     let place = attributes.as_mut_ptr().cast();
-    // SAFETY: the pointer points to several times the structure's size; CUDA refuses unknown addresses.
+    // SAFETY: the buffer is several times as large as the structure; CUDA refuses unknown addresses.
     let status = unsafe { cuda!(cudaPointerGetAttributes(place, address as *const c_void)) };
     status.is_success() && attributes[0] as i32 >= DEVICE
 }

@@ -1,4 +1,4 @@
-//! CUDA's result codes, and the error for them.
+//! CUDA's result codes, and the errors made from them.
 
 use super::Entry;
 use cudarc::runtime::sys::cudaError;
@@ -25,13 +25,14 @@ pub(super) use codes;
 codes! { Status of cudaError:
     SUCCESS = cudaSuccess;
     MEMORY_ALLOCATION = cudaErrorMemoryAllocation;
-    /// Result of every call in a fork of a process that has used CUDA, and of the driver's functions if there is no driver.
+    /// Result of every call in a forked child of a process that has used CUDA, and of driver functions if there is no
+    /// driver.
     INITIALIZATION_ERROR = cudaErrorInitializationError;
     /// Result after CUDA's own exit handler has run.
     CUDART_UNLOADING = cudaErrorCudartUnloading;
     INVALID_DEVICE_FUNCTION = cudaErrorInvalidDeviceFunction;
     NO_KERNEL_IMAGE = cudaErrorNoKernelImageForDevice;
-    /// Result if a library of CUDA lacks the function.
+    /// Result if a CUDA library lacks the function.
     SYMBOL_NOT_FOUND = cudaErrorSharedObjectSymbolNotFound;
     NAMED_SYMBOL_NOT_FOUND = cudaErrorSymbolNotFound;
     NOT_READY = cudaErrorNotReady;
@@ -61,7 +62,7 @@ impl Status {
     }
 }
 
-/// Writes name and meaning: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.
+/// Writes the name and the meaning: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         static NAME: Entry = Entry::of_runtime(c"cudaGetErrorName");
@@ -95,9 +96,9 @@ pub enum CudaError {
         "failed to find the driver's functions in libcuda.so.1; install NVIDIA's driver for CUDA 12 or newer, or use --protocol thesis"
     )]
     NoDriver,
-    #[error("launches by kernels need NVIDIA's driver for CUDA 12.4 or newer")]
+    #[error("kernels that launch kernels need NVIDIA's driver for CUDA 12.4 or newer")]
     DriverBefore12_4,
-    #[error("failed to find the heap of device-side malloc: it has no room for a byte")]
+    #[error("failed to find the heap of device-side malloc: it has no room for even one byte")]
     NoHeap,
 }
 

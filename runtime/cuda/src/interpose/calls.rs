@@ -1,6 +1,7 @@
-//! Calls of proprietary libraries whose reads and writes are known: those in the table of `superstep-runtime-core`.
+//! Calls to proprietary libraries whose reads and writes are known: those in the table in `superstep-runtime-core`.
 //!
-//! The linker and `dlsym` find our function before the library's. Launches that the library makes meanwhile belong to the call.
+//! The linker and `dlsym` find our function before the library's. Launches that the library makes during a call belong to
+//! that call.
 
 use crate::cuda::driver;
 use crate::cuda::loader::dlsym;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use superstep_runtime_core::calls;
 use superstep_trace::Block;
 
-/// `CUBLAS_STATUS_NOT_INITIALIZED`, `CUFFT_INVALID_PLAN`.
+/// `CUBLAS_STATUS_NOT_INITIALIZED` or `CUFFT_INVALID_PLAN`.
 const NO_LIBRARY: c_int = 1;
 
 struct Function {
@@ -21,7 +22,7 @@ struct Function {
     real: AtomicPtr<c_void>,
 }
 
-/// Memory lent to libraries for all their calls.
+/// Workspaces that the program lends to libraries for all their calls.
 static LENT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 impl Function {
@@ -39,7 +40,7 @@ impl Function {
     }
 
     fn call(&self, arguments: &[usize], call: impl FnOnce() -> c_int) -> c_int {
-        // Some functions call others.
+        // Some of these functions call others.
         if is_in_known_call() || runtime().device().is_none() {
             return call();
         }
@@ -71,7 +72,7 @@ macro_rules! wrappers {
     ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
         $($(signature!($family $int $name);)+)+
 
-        /// Returns our function of this name, if there is one, with the library's.
+        /// Returns our function with this name, if there is one, and the library's.
         fn find(name: &[u8]) -> Option<(*const std::ffi::c_void, &'static Function)> {
             $($(
                 if name == stringify!($name).as_bytes() {
@@ -81,7 +82,7 @@ macro_rules! wrappers {
             None
         }
 
-        #[allow(non_upper_case_globals, reason = "named as the C interface does")]
+        #[allow(non_upper_case_globals, reason = "named as in the C interface")]
         mod functions {
             $($(
                 pub(super) static $name: super::Function = super::Function {
@@ -121,17 +122,16 @@ macro_rules! signature {
 
 macro_rules! wrapper {
     ($name:ident($($argument:ident: $type:ty),+)) => {
-        #[doc = concat!("Calls the library's `", stringify!($name), "` and notes what it reads and writes.")]
+        #[doc = concat!("Calls the library's `", stringify!($name), "` and notes its reads and writes.")]
         ///
-        /// # Safety
-        /// The arguments meet the contract of the library's function.
+        /// # Safety The arguments must meet the contract of the library's function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),+) -> c_int {
             let Some(real) = functions::$name.real($name as *const c_void) else {
                 return NO_LIBRARY;
             };
-            // SAFETY: the library exports `real` by this name; its header declares it with these types.
+            // SAFETY: the library exports `real` under this name; its header declares it with these types.
             let real = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),+) -> c_int>(real) };
             // SAFETY: the program calls this function with these arguments.
             functions::$name.call(&[$($argument as usize),+], || unsafe { real($($argument),+) })

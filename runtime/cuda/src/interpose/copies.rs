@@ -1,4 +1,4 @@
-//! The host's copies, through both of CUDA's APIs.
+//! Copies by the host, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::device::symbol_address;
@@ -69,7 +69,7 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     note_box(to, from, copy.kind, size, into);
 }
 
-/// Returns the device address of byte `offset` of a variable; 0 if the runtime does not know it.
+/// Returns the device address of byte `offset` in a variable, or 0 if the runtime does not know the variable.
 fn symbol(shadow: *const c_void, offset: usize) -> u64 {
     symbol_address(shadow).map_or(0, |address| address + offset as u64)
 }

@@ -1,8 +1,8 @@
-//! Interposes `dlsym`, so that proprietary libraries get our functions of the driver API and not libcuda's.
+//! Interposes `dlsym`, so that proprietary libraries get our driver API functions instead of libcuda's.
 //!
-//! cuBLAS and the like link the CUDA runtime statically. It opens libcuda.so.1 and gets `cuGetProcAddress` from `dlsym`, and all other
-//! functions from that: `dlsym` is the only symbol that we can interpose. The libcudart after this library gets libcuda's own functions,
-//! as we would otherwise see its launches twice.
+//! Libraries like cuBLAS link the CUDA runtime statically. That runtime opens libcuda.so.1, gets `cuGetProcAddress` from
+//! `dlsym`, and gets all other functions from `cuGetProcAddress`: `dlsym` is the only symbol that we can interpose. The
+//! libcudart after this library gets libcuda's own functions, since we would otherwise see its launches twice.
 
 use super::calls;
 use super::driver::replacement;
@@ -15,10 +15,10 @@ unsafe extern "C" {
 
 /// Interposes the C library's `dlsym`.
 ///
-/// If the result is not ours, it jumps to the real function: `RTLD_NEXT` means the libraries after the one to which the call returns.
+/// If the result is not ours, this jumps to the real function, since `RTLD_NEXT` means the libraries after the one to which
+/// the call returns.
 ///
-/// # Safety
-/// The name ends with a zero byte.
+/// # Safety `name` must be null or end with a zero byte.
 // A sanitizer looks up its own functions before this one can run (`cargo xtask sanitize`).
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
@@ -44,7 +44,8 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Returns our function in place of the requested one, or null. Neither allocates nor locks, as programs call `dlsym` early and anywhere.
+/// Returns our function in place of the requested one, or null. Neither allocates nor locks, since programs call `dlsym`
+/// early and from anywhere.
 unsafe extern "C" fn ours(
     handle: *mut c_void,
     name: *const c_char,
@@ -52,7 +53,7 @@ unsafe extern "C" fn ours(
 ) -> *mut c_void {
     let real = real();
     let none = std::ptr::null_mut();
-    // Without a library, the search already finds ours first, like any symbol.
+    // Without a specific library, the search finds our functions first anyway, like any symbol.
     if name.is_null() || handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
         return none;
     }
@@ -62,7 +63,7 @@ unsafe extern "C" fn ours(
     if drivers.is_none() && !calls::has(bytes) {
         return none;
     }
-    // SAFETY: the caller's own arguments.
+    // SAFETY: these are the caller's own arguments.
     let found = unsafe { real(handle, name) };
     if found.is_null() || is_libcudart(caller) {
         return none;
@@ -71,7 +72,7 @@ unsafe extern "C" fn ours(
     ours.unwrap_or(std::ptr::null()).cast_mut()
 }
 
-/// Returns whether `caller` is code of a libcudart, whose launches have already passed through our functions.
+/// Returns whether `caller` is in the code of a libcudart, whose launches have already passed through our functions.
 fn is_libcudart(caller: *const c_void) -> bool {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: the pointer points to room for the structure, which is filled unless the result is 0.

@@ -1,7 +1,7 @@
-//! Kernels' handles, and launches through the driver API.
+//! Kernel handles, and launches through the driver API.
 //!
-//! A handle that the program gets is mapped back to its kernel, which is then traced like any other. Superstep did not build the kernels
-//! of modules that the program loads itself and of proprietary libraries: their launches are opaque.
+//! A handle that the program gets is mapped back to its kernel, which is then traced like any other. Superstep did not build
+//! the kernels in proprietary libraries or in modules that the program loads itself: their launches are opaque.
 
 use super::copies::*;
 use super::fills::*;
@@ -16,7 +16,7 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Notes the handle that the program got for the kernel of `stub`.
+/// Notes the handle that the program got for the kernel with this stub.
 fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle there.
@@ -36,7 +36,7 @@ fn launch(call: Call<'_>, form: Form) -> Status {
     .run()
 }
 
-/// Makes a launch whose arguments may instead be in one block, `extra`, which is not supported for recorded kernels.
+/// Launches a kernel whose arguments may instead be in one block, `extra`, which is not supported for recorded kernels.
 fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
     let recorded = runtime()
         .kernel(call.stub)
@@ -112,7 +112,7 @@ replacements! {
     cuMemsetD32_v2 cuMemsetD32_v2_ptds cuMemsetD32Async cuMemsetD32Async_ptsz
 }
 
-/// Returns our function for a name as `cuGetProcAddress` takes it, without version and stream suffix.
+/// Returns our function for a name in the form that `cuGetProcAddress` takes, without version and stream suffixes.
 fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     let own: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
     let with_suffix = own
@@ -125,10 +125,9 @@ fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     })
 }
 
-/// Replaces the requested function of the driver with ours.
+/// Replaces the requested driver function with ours.
 ///
-/// # Safety
-/// `symbol` is a zero-terminated name or null, `function` points to a pointer or is null.
+/// # Safety `symbol` must be null or a zero-terminated name, and `function` null or a pointer to a pointer.
 unsafe fn entry(
     status: Status,
     symbol: *const c_char,
@@ -147,7 +146,7 @@ unsafe fn entry(
     // SAFETY: the caller passes room for a pointer; the driver has just written a function there, if there is one.
     let found = unsafe { &mut *function };
     let ours = match name {
-        // This name means either of two, depending on the version of CUDA that the caller was built for.
+        // This name can mean either of two functions, depending on the CUDA version for which the caller was built.
         b"cuGetProcAddress" if Some(*found) == find_in_driver(c"cuGetProcAddress_v2") => {
             Some(cuGetProcAddress_v2 as *const c_void)
         }

@@ -1,4 +1,4 @@
-//! Functions that end the process without exit handlers. They wait for the kernels, as `exit` does.
+//! Functions that end the process without running exit handlers. They wait for the kernels, as `exit` does.
 
 use crate::cuda::loader::dlsym;
 use crate::recorder::drain::signals;
@@ -31,15 +31,17 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 }
 
 unsafe extern "C" fn absent() -> c_int {
-    // SAFETY: the place of this thread's `errno`.
+    // SAFETY: the pointer points to this thread's `errno`.
     unsafe { *libc::__errno_location() = libc::ENOSYS };
     -1
 }
 
-/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched, as some are variadic.
+/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched, since some are
+/// variadic.
 macro_rules! before_exec {
     ($($name:ident)*) => {
-        /// The C library's functions. A forked process that is about to replace itself must not look them up, so loading this library does.
+        /// The C library's functions. A forked process that is about to replace itself must not look them up, so this is
+        /// done when this library is loaded.
         static REAL: std::sync::OnceLock<Real> = std::sync::OnceLock::new();
 
         #[derive(Debug)]
@@ -59,8 +61,7 @@ macro_rules! before_exec {
         $(
             #[doc = concat!("Interposes the C library's `", stringify!($name), "`.")]
             ///
-            /// # Safety
-            /// The arguments meet the contract of the C library's function.
+            /// # Safety The arguments must meet the contract of the C library's function.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {

@@ -1,4 +1,4 @@
-//! The host's fills, through both of CUDA's APIs.
+//! Fills by the host, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::{Status, StreamArgument};
@@ -6,7 +6,7 @@ use crate::recorder::host_access::{Rows, note_fill};
 use cudarc::runtime::sys::{cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_int, c_uint, c_void};
 
-/// Notes a fill that succeeded. The capture has one byte for the value, like the runtime's fills.
+/// Notes a successful fill. The capture has one byte for the value, like the runtime's fill functions.
 fn filled(
     status: Status,
     memory: Rows,

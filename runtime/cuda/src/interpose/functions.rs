@@ -1,4 +1,4 @@
-//! Queries about kernels. A kernel that no image in the program contains becomes a fault of the run.
+//! Queries about kernels. A kernel that no image in the program contains is reported as a fault.
 
 use super::interposed;
 use crate::cuda::Stub;

@@ -58,7 +58,7 @@ fn changed(status: Status, instance: GraphExec, node: GraphNode, change: NodeCha
         .node_changed(status, instance, node, change)
 }
 
-/// Notes a change of a copy or fill in an instance. `set` makes the same change to another node.
+/// Notes a change to a copy or fill in an instance. `set` makes the same change to another node.
 fn memory_changed(
     status: Status,
     instance: GraphExec,
@@ -81,7 +81,7 @@ fn accepted(kind: c_int) -> cudaMemcpyKind {
     known.copied().unwrap_or(cudaMemcpyDefault)
 }
 
-/// Passes on a change of an instance, unless in situ, where its nodes run one by one.
+/// Passes on a change to an instance, except in situ, where its nodes run one by one.
 fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().in_situ.is_used() {
         return real();
@@ -92,14 +92,14 @@ fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     Status::NOT_SUPPORTED
 }
 
-/// Replaces a graph inside an instance, which a trace does not follow.
+/// Replaces a graph inside an instance, a change that traces do not reflect.
 fn child_changed(
     what: &str,
     instance: GraphExec,
     node: GraphNode,
     real: impl FnOnce() -> Status,
 ) -> Status {
-    let what = format!("a change of a graph inside an instance ({what})");
+    let what = format!("a change to a graph inside an instance ({what})");
     unless_in_situ(&what, || {
         memory_changed(real(), instance, node, |_| Status::NOT_SUPPORTED)
     })
@@ -122,7 +122,7 @@ fn add_kernel_node(
 ) -> Status {
     let add = |nodes: &[GraphNode], parameters: &cudaKernelNodeParams| {
         let (node, first, count) = (handle.cast(), nodes.as_ptr().cast(), nodes.len());
-        // SAFETY: the program's own handles, and parameters that live during the call.
+        // SAFETY: the handles are the program's own, and the parameters live during the call.
         unsafe {
             cuda!(cudaGraphAddKernelNode(
                 node,
@@ -140,7 +140,8 @@ fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
     }
-    // SAFETY: the structure begins with its kind, which is read as a number since it may be one of a newer CUDA.
+    // SAFETY: the structure begins with its kind, which is read as a number since newer versions of CUDA may have other
+    // kinds.
     Some(NodeKind(unsafe { parameters.cast::<c_int>().read() }))
 }
 
@@ -154,11 +155,11 @@ fn add_node(
 ) -> Status {
     match kind_of(parameters) {
         Some(NodeKind::KERNEL) if has_edges => unless_probed(
-            "a kernel in a CUDA graph with edges of a special kind (cudaGraphEdgeData)",
+            "a kernel in a CUDA graph with edge data (cudaGraphEdgeData)",
             real,
         ),
         Some(NodeKind::KERNEL) => {
-            // SAFETY: the parameters are a kernel's.
+            // SAFETY: the parameters are those of a kernel.
             let kernel = unsafe { (*parameters).__bindgen_anon_1.kernel };
             let kernel = cudaKernelNodeParams {
                 func: kernel.func,
@@ -171,7 +172,7 @@ fn add_node(
             add_kernel_node(handle, graph, dependencies, &kernel)
         }
         Some(NodeKind::GRAPH) => {
-            // SAFETY: the parameters are a child graph's.
+            // SAFETY: the parameters are those of a child graph.
             let child = unsafe { (*parameters).__bindgen_anon_1.graph.graph };
             add_child(graph, Graph::from_raw(child.cast()), real)
         }
@@ -183,7 +184,8 @@ fn add_node(
     }
 }
 
-/// Defines functions that change a copy or fill in an instance, each with the function that makes the same change to a node.
+/// Defines functions that change a copy or fill in an instance, each paired with the function that makes the same change to
+/// a node.
 macro_rules! memory_changes {
     ($($name:ident($($argument:ident: $type:ty),*) = $of_node:ident($($given:expr),*);)*) => {$(
         interposed! { [$name](instance: GraphExec, node: GraphNode, $($argument: $type),*) |real| {
@@ -289,7 +291,7 @@ interposed! {
     [cudaGraphExecEventRecordNodeSetEvent, cudaGraphExecEventWaitNodeSetEvent](
         instance: GraphExec, node: GraphNode, event: Event,
     ) |real| {
-        unless_in_situ("a change of an event's node in an instance (cudaGraphExecEventRecordNodeSetEvent or …Wait…)", real)
+        unless_in_situ("a change to an event node in an instance (cudaGraphExecEventRecordNodeSetEvent or …Wait…)", real)
     }
     [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut cudaGraphNodeParams) |real| {
         let what = "cudaGraphExecNodeSetParams";
@@ -299,12 +301,12 @@ interposed! {
                 cuda!(cudaGraphNodeSetParams(own.raw(), parameters))
             }),
             Some(NodeKind::GRAPH) => child_changed(what, instance, node, real),
-            _ => unless_in_situ(&format!("a change of a node of an instance by {what}"), real),
+            _ => unless_in_situ(&format!("a change to a node of an instance by {what}"), real),
         }
     }
     [cudaGraphNodeSetParams](node: GraphNode, parameters: *mut cudaGraphNodeParams) |real| {
         match kind_of(parameters) {
-            Some(NodeKind::KERNEL) => unless_in_situ("a change of a kernel's node by cudaGraphNodeSetParams", real),
+            Some(NodeKind::KERNEL) => unless_in_situ("a change to a kernel node by cudaGraphNodeSetParams", real),
             _ => real(),
         }
     }

@@ -16,7 +16,7 @@ fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: Allocati
     status
 }
 
-/// Repeats an allocation of device memory while shadow memory can make room for it.
+/// Retries an allocation of device memory for as long as shadow memory can make room for it.
 fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     with_room_for(bytes, &real, || {
         forget_last_error();
@@ -24,7 +24,7 @@ fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     })
 }
 
-/// As [`with_room`], for both APIs, which have the same code for a lack of memory.
+/// Like [`with_room`], for both APIs, which use the same result code for a lack of memory.
 fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
@@ -56,7 +56,7 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     status
 }
 
-/// Notes memory before it is freed, as another thread may get it at once.
+/// Notes memory before it is freed, since another thread may get it right afterwards.
 fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
     runtime().freed(pointer as u64);
     real()
@@ -81,7 +81,8 @@ fn element_bytes(channels: Channels) -> usize {
     if channels.is_null() {
         return 0;
     }
-    // SAFETY: the program passes a description. Only its numbers are read, since its kind may be one of a newer CUDA.
+    // SAFETY: the program passes a description. Only its numbers are read, since newer versions of CUDA may have other
+    // kinds.
     let bits = unsafe { (*channels).x + (*channels).y + (*channels).z + (*channels).w };
     usize::try_from(bits).unwrap_or(0) / 8
 }

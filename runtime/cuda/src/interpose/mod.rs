@@ -19,11 +19,11 @@ mod streams;
 use crate::cuda::Status;
 use crate::recorder::runtime::{runtime, session};
 
-/// Defines exported functions with one signature. `real` calls the real function with the same arguments, except those that it lists
-/// itself; `per_thread` is whether stream 0 means the thread's own stream.
+/// Defines exported functions with one signature. `real` calls the real function with the same arguments, except for those
+/// listed after `with`; `per_thread` tells whether stream 0 means the thread's own stream.
 ///
-/// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`. `driver:` is for
-/// functions of libcuda, `nothing:` for functions of the runtime without a result.
+/// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`.
+/// `driver:` is for libcuda functions, `nothing:` for runtime functions without a result.
 macro_rules! interposed {
     (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
     (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
@@ -57,8 +57,7 @@ macro_rules! interposed {
     ) => {
         #[doc = concat!("Interposes CUDA's `", stringify!($name), "`.")]
         ///
-        /// # Safety
-        /// The arguments meet the contract of CUDA's function.
+        /// # Safety The arguments must meet the contract of CUDA's function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
@@ -67,9 +66,10 @@ macro_rules! interposed {
             let $real = |$($($other),+)?| match ENTRY.address() {
                 Some(address) => {
                     type Real = unsafe extern "C" fn($($type),*) -> $result;
-                    // SAFETY: `address` is that of the function of this name, which the program calls with these types.
+                    // SAFETY: `address` is the address of the function with this name, which the program calls with these
+                    // types.
                     let real = unsafe { ::std::mem::transmute::<*mut ::std::ffi::c_void, Real>(address) };
-                    // SAFETY: the program's arguments, or equivalent ones.
+                    // SAFETY: the arguments are the program's, or equivalent ones.
                     unsafe { real($($argument),*) }
                 }
                 None => $otherwise,
@@ -85,7 +85,8 @@ macro_rules! interposed {
 }
 use interposed;
 
-/// Passes on a call that would run kernels without their probe's parameters. In a traced program, it instead fails with a fault.
+/// Passes on a call that would run kernels without their probe's parameters. In a traced program, the call instead fails,
+/// and a fault is reported.
 fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().is_probed() {
         return real();

@@ -1,4 +1,4 @@
-//! Memory that processes share by CUDA IPC, pointers into pools, and the driver's shareable handles.
+//! Memory that processes share through CUDA IPC, pool pointers, and the driver's shareable handles.
 
 use super::interposed;
 use crate::cuda::Status;
@@ -13,12 +13,11 @@ fn given(status: Status) -> Status {
     status
 }
 
-/// Notes memory of another process, whose address a call has just stored in `place`.
+/// Notes memory from another process, whose address a call has just stored in `place`.
 ///
-/// # Safety
-/// `place` is null or points to an address.
+/// # Safety `place` must be null or point to an address.
 unsafe fn opened(status: Status, place: *const u64) -> Status {
-    // SAFETY: null or a pointer to an address, by the contract above.
+    // SAFETY: `place` is null or points to an address, by the contract above.
     if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
         runtime().opened(address);
     }
@@ -31,13 +30,13 @@ interposed! {
         // SAFETY: if the call succeeds, it has written an address, which is as large as the number.
         unsafe { opened(real(), pointer.cast()) }
     }
-    // Noted before the memory is closed, as another thread may get the address at once.
+    // Noted before the memory is closed, since another thread may get the address right afterwards.
     [cudaIpcCloseMemHandle](pointer: *mut c_void) |real| {
         runtime().closed(pointer as u64);
         real()
     }
     [cudaMemPoolExportPointer](data: *mut c_void, pointer: *mut c_void) |real| { given(real()) }
-    // `cudaFree` and `cudaFreeAsync` free it.
+    // `cudaFree` and `cudaFreeAsync` free this memory.
     [cudaMemPoolImportPointer](pointer: *mut *mut c_void, pool: *mut c_void, data: *mut c_void) |real| {
         // SAFETY: if the call succeeds, it has written an address, which is as large as the number.
         unsafe { opened(real(), pointer.cast()) }

@@ -1,4 +1,4 @@
-//! Registers modules, kernels and variables, for constructors that run before `main`.
+//! Registration of modules, kernels and variables, called by constructors that run before `main`.
 
 use super::interposed;
 use crate::cuda::{Binary, Entry, Stub};
@@ -18,7 +18,7 @@ use thiserror::Error;
 enum LoadError {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    #[error("the modules were made for another backend; start the program with `superstep run`")]
+    #[error("the modules were built for another backend; start the program with `superstep run`")]
     OtherBackend,
     #[error("failed to read {path}: {error}")]
     Read {
@@ -33,15 +33,14 @@ enum LoadError {
 
 /// Interposes CUDA's `__cudaRegisterFatBinary`. For a module that is embedded as bitcode, registers its binary and table for this run.
 ///
-/// # Safety
-/// `wrapper` is null or points to a wrapper.
+/// # Safety `wrapper` must be null or point to a wrapper.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> Binary {
     static ENTRY: Entry = Entry::of_runtime(c"__cudaRegisterFatBinary");
     unregister_unloaded();
     // SAFETY: the compiler's registration code passes a wrapper.
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
-    // SAFETY: a fat binary, or the text that Superstep's compiler puts in its place.
+    // SAFETY: the image is a fat binary, or the text that Superstep's compiler puts in its place.
     let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
     let loaded = module.map(|module| module.map_err(LoadError::from).and_then(load));
     let (wrapper, table) = match loaded {
@@ -54,9 +53,9 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrappe
     };
     type Register = unsafe extern "C" fn(*const FatBinaryWrapper) -> Binary;
     let binary = ENTRY.address().map_or(Binary::NULL, |address| {
-        // SAFETY: CUDA's compiler calls the function of this name with this type.
+        // SAFETY: CUDA's compiler calls the function with this name and this type.
         let register = unsafe { std::mem::transmute::<*mut c_void, Register>(address) };
-        // SAFETY: the program's wrapper, or one that is never freed.
+        // SAFETY: the wrapper is the program's, or one that is never freed.
         unsafe { register(wrapper) }
     });
     if let Some(table) = table {
@@ -73,18 +72,18 @@ fn unregister(binary: Binary) {
     type Unregister = unsafe extern "C" fn(Binary);
     static ENTRY: Entry = Entry::of_runtime(c"__cudaUnregisterFatBinary");
     if let Some(address) = ENTRY.address() {
-        // SAFETY: CUDA's compiler calls the function of this name with this type.
+        // SAFETY: CUDA's compiler calls the function with this name and this type.
         let unregister = unsafe { std::mem::transmute::<*mut c_void, Unregister>(address) };
         // SAFETY: the runtime returned the handle, and the program unregisters it once.
         unsafe { unregister(binary) };
     }
 }
 
-/// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in an `atexit` handler that runs before destructors of the same
-/// unit, which may launch kernels. So it only marks our modules, which are unregistered when a running program registers the next one.
+/// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in an `atexit` handler that runs before
+/// destructors in the same translation unit, which may launch kernels. So this function only marks our modules; they are
+/// unregistered when a running program registers the next one.
 ///
-/// # Safety
-/// The runtime returned the handle, and the program unregisters it once.
+/// # Safety `binary` must be a handle from the runtime, which the program unregisters only once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaUnregisterFatBinary(binary: Binary) {
     if runtime().modules.lock().is_ours(binary) {
@@ -104,7 +103,8 @@ fn unregister_unloaded() {
     }
 }
 
-/// Leaks a copy of a kernel's or variable's name, which outlives the library that registers it; returns it for both of CUDA's parameters.
+/// Leaks a copy of a kernel's or variable's name, so that it outlives the library that registers it; returns the copy for
+/// both of CUDA's parameters.
 fn kept(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
     let copy = CString::new(name).map_or(std::ptr::null_mut(), CString::into_raw);
     [if device.is_null() { device } else { copy }, copy]
@@ -130,14 +130,14 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     let table = session().registry().register_json(&table)?;
     for library in libraries {
         let path = CString::new(library.as_os_str().as_bytes())?;
-        // SAFETY: a text that ends with 0. The constructors in a probe's host code only call `superstep_observe`.
+        // SAFETY: the path ends with a zero byte. The constructors in a probe's host code only call `superstep_observe`.
         if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-            // SAFETY: after a failure of `dlopen`, this is a text.
+            // SAFETY: after a failed `dlopen`, `dlerror` returns a text.
             let why = unsafe { text(libc::dlerror()) };
             return Err(LoadError::ProbeLibrary(why));
         }
     }
-    // The runtime reads aligned words of eight bytes from it.
+    // The runtime reads aligned eight-byte words from the binary.
     let mut words = vec![0u64; binary.len().div_ceil(8)];
     for (word, bytes) in words.iter_mut().zip(binary.chunks(8)) {
         let mut whole = [0; 8];
@@ -148,13 +148,13 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     Ok((Box::leak(Box::new(FatBinaryWrapper::new(image))), table))
 }
 
-/// Returns the host variable of the device variable called `device_name`, or null. Programs older than CUDA 5 name variables by text.
+/// Returns the host variable for the device variable `device_name`, or null. Programs from before CUDA 5 refer to variables
+/// by name.
 ///
-/// # Safety
-/// `device_name` ends with 0.
+/// # Safety `device_name` must end with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) -> *const c_void {
-    // SAFETY: zero-terminated, by the contract above.
+    // SAFETY: the name is zero-terminated, by the contract above.
     let name = unsafe { text(device_name) };
     let shadow = runtime().modules.lock().shadow(&name);
     shadow.map_or(std::ptr::null(), |host| host as *const c_void)

@@ -1,4 +1,5 @@
-//! Finds the heap of device-side `malloc` by a kernel that allocates its first block, as no function of the driver returns its address.
+//! Finds the heap of device-side `malloc` with a kernel that allocates its first block, since no driver function returns the
+//! heap's address.
 
 use crate::cuda::memory::Pinned;
 use crate::cuda::{CudaError, ask, cuda, driver};
@@ -9,7 +10,7 @@ const PTX: &str = include_str!("../../device/heap_block.ptx");
 /// The heap begins and ends at multiples of this.
 const PAGE_BYTES: u64 = 2 << 20;
 
-/// Returns first byte and size of the current device's heap. To be called before any kernel allocates.
+/// Returns the first byte and the size of the current device's heap. Must be called before any kernel allocates.
 pub fn extent() -> Result<(u64, u64), CudaError> {
     const DOING: &str = "find the heap of device-side malloc";
     // SAFETY: the pointer points to a number.
@@ -35,7 +36,7 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
     Ok(around(first, limit as u64))
 }
 
-/// Returns the heap whose first block is at `first`: it allocates from its end (seen with driver 580 on an H200).
+/// Returns the heap whose first block is at `first`: the heap allocates from its end (observed with driver 580 on an H200).
 fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
     let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
     (

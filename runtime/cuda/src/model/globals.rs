@@ -19,7 +19,7 @@ pub struct Table {
     pub allocating: Vec<String>,
 }
 
-/// Reads the table of a kernel's module, which must be loaded; empty if it has none.
+/// Reads the table of a kernel's module, which must be loaded. Returns an empty table if it has none.
 pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     let module = driver::module_of(stub)?;
     let find = |name: &CStr| match driver::global(module, name)? {
@@ -35,7 +35,7 @@ pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     Ok(both.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
 }
 
-/// Parses rows of address and bytes, 64 bits each, and zero-terminated names.
+/// Parses rows of an address and a size, 64 bits each, and zero-terminated names.
 fn parse(table: &[u8], names: &[u8]) -> Table {
     let (words, _) = table.as_chunks::<8>();
     let (rows, _) = words.as_chunks::<2>();

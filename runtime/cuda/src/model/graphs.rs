@@ -1,8 +1,8 @@
 //! CUDA graphs with recorded kernels: the launches that an instance of a graph makes, and the buffers that they use.
 //!
-//! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device counts a buffer's launches,
-//! and the host numbers them in the same order when the program launches the graph. So kernels that share a buffer must run one after the
-//! other: those captured from one stream, and explicit nodes that follow each other.
+//! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device counts a
+//! buffer's launches, and the host numbers them in the same order when the program launches the graph. So kernels that share
+//! a buffer must run one after another: those captured from one stream, and explicit nodes that follow each other.
 
 use crate::cuda::graph::captured_by;
 use crate::cuda::{Graph, GraphExec, GraphNode, StreamArgument};
@@ -40,7 +40,7 @@ impl Node {
     }
 }
 
-/// A node of the program that runs a recorded kernel.
+/// One of the program's nodes, which runs a recorded kernel.
 #[derive(Clone)]
 pub struct KnownNode {
     pub graph: Graph,
@@ -54,7 +54,7 @@ struct State {
     graphs: HashMap<Graph, Vec<Arc<Node>>>,
     instances: HashMap<GraphExec, Vec<Arc<Node>>>,
     captured_buffers: HashMap<(Graph, StreamId), Arc<DrainBuffer>>,
-    /// Buffers by the last node of their chain so far.
+    /// Buffers, by the last node in their chain so far.
     chains: HashMap<(Graph, GraphNode), Arc<DrainBuffer>>,
     nodes: HashMap<GraphNode, KnownNode>,
     counted: Vec<&'static CountedNode>,
@@ -87,7 +87,7 @@ impl Graphs {
         self.is_capturing() && captured_by(into.stream()).is_some()
     }
 
-    /// Returns the buffer of the kernels that `graph` captures from `stream`, which `make` makes the first time.
+    /// Returns the buffer for the kernels that `graph` captures from `stream`, which `make` creates the first time.
     pub fn captured_buffer<E>(
         &self,
         graph: Graph,
@@ -152,7 +152,7 @@ impl Graphs {
         }
     }
 
-    /// Returns the recorder's nodes in all graphs, with the program's kernel that each belongs to.
+    /// Returns the recorder's nodes in all graphs, each with the program's kernel node to which it belongs.
     pub fn owners(&self) -> HashMap<GraphNode, GraphNode> {
         let state = self.state.lock();
         let owners = (state.nodes.iter())
@@ -169,7 +169,8 @@ impl Graphs {
         Some(known)
     }
 
-    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, as both may run at once.
+    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, since both
+    /// may run at the same time.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph).or_default();

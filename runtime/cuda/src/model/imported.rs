@@ -9,7 +9,7 @@ pub struct Imported(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// How often the memory at an address was opened, including memory that `cudaFree` has freed.
+    /// The number of times that the memory at an address was opened, including memory that `cudaFree` has freed.
     opened: HashMap<u64, u32>,
     /// Handles of other processes' memory.
     handles: HashSet<u64>,
@@ -27,14 +27,15 @@ impl Imported {
         self.0.lock().handles.remove(&handle);
     }
 
-    /// Notes that memory was opened at `address`, which is the same each time. `is_known` means that it is noted as allocated.
+    /// Notes that memory was opened at `address`, which is the same each time. `is_known` means that the memory is already
+    /// noted as allocated.
     pub fn opened(&self, address: u64, is_known: bool) {
         let mut state = self.0.lock();
         let count = state.opened.entry(address).or_insert(0);
         *count = if is_known { *count + 1 } else { 1 };
     }
 
-    /// Notes that the program closes memory; returns whether it was open only once.
+    /// Notes that the program closes memory; returns whether it is not open any more.
     pub fn closed(&self, address: u64) -> bool {
         let mut state = self.0.lock();
         let Some(count) = state.opened.get_mut(&address) else {
@@ -48,7 +49,7 @@ impl Imported {
         is_last
     }
 
-    /// Notes a mapping; returns the kind of its memory, which tells this process's from another's.
+    /// Notes a mapping; returns the kind of its memory, which distinguishes this process's memory from that of others.
     pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
         let mut state = self.0.lock();
         state.mapped.insert(address);

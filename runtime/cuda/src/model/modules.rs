@@ -15,7 +15,7 @@ pub struct Kernel {
     pub probe: Option<Probe>,
     /// Chosen when its module was registered.
     pub recorder: Option<&'static dyn Recorder>,
-    /// Number of parameters, without the trailing ones.
+    /// Number of parameters, excluding the probe's trailing ones.
     pub parameters: usize,
     pub launches: bool,
     /// Queried at the first launch.
@@ -42,7 +42,7 @@ struct Binary {
 }
 
 impl Binary {
-    /// Returns probe and table entry of the kernel `name`, if Superstep built the binary.
+    /// Returns the probe and the table entry of the kernel `name`, if Superstep built the binary.
     fn kernel(&self, name: &str) -> Option<(Probe, &KernelInfo)> {
         let table = self.table.as_ref()?;
         let kernel = table.kernels.iter().find(|kernel| kernel.name == name)?;
@@ -60,7 +60,7 @@ pub struct Modules {
     allocating: HashMap<i32, HashSet<String>>,
     shadows: HashMap<String, usize>,
     kernels: HashMap<Stub, Arc<Kernel>>,
-    /// Stubs by the driver's handles for the same kernels.
+    /// Stubs, by the driver's handles for the same kernels.
     handles: HashMap<Stub, Stub>,
 }
 
@@ -112,7 +112,7 @@ impl Modules {
         self.variables.get(from..).unwrap_or_default()
     }
 
-    /// Returns `true` once for each device and binary, whose table of variables the caller must then read.
+    /// Returns `true` once for each device and binary; the caller must then read the binary's table of variables.
     pub fn table_is_new(&mut self, device: i32, binary: cuda::Binary) -> bool {
         self.tables_read.insert((device, binary))
     }
@@ -138,7 +138,7 @@ impl Modules {
         self.tables_read.retain(|&(of, _)| of != device);
     }
 
-    /// Returns the stubs of traced kernels, at most `most` of them.
+    /// Returns at most `most` stubs of traced kernels.
     pub fn traced_stubs(&self, most: usize) -> Vec<Stub> {
         let kernels = (self.binaries.values())
             .flat_map(|binary| binary.kernels.iter().map(move |kernel| (binary, kernel)));
@@ -166,7 +166,7 @@ impl Modules {
         Some(kernel)
     }
 
-    /// Returns the kernel of `binary` that its device code launches by `number`, from 1.
+    /// Returns the kernel in `binary` that device code launches by `number`, from 1.
     pub fn numbered(&mut self, binary: cuda::Binary, number: u64) -> Option<Arc<Kernel>> {
         let binary = self.binaries.get(&binary)?;
         let index = usize::try_from(number.checked_sub(1)?).ok()?;

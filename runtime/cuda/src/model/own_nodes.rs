@@ -1,4 +1,4 @@
-//! Hides the nodes that recorders added to the program's graphs: each appears as its kernel.
+//! Hides the nodes that recorders added to the program's graphs: each appears as the node of its kernel.
 
 use crate::cuda::{GraphNode, Status};
 use crate::model::graphs::Graphs;
@@ -7,13 +7,13 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::ptr::null_mut;
 
-/// Nodes of a row, and the data of their edge.
+/// The nodes in a row, and the data of their edge.
 type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
-/// The program's kernels by the nodes that recorders added around them.
+/// The program's kernel nodes, by the nodes that recorders added around them.
 type Owners = HashMap<GraphNode, GraphNode>;
 
-/// Returns the owners of all nodes; `None` if there are none or the program passes no `count`.
+/// Returns the owners of all nodes, or `None` if there are none or the program passes no `count`.
 fn owners(graphs: &Graphs, count: *mut usize) -> Option<Owners> {
     let owners = graphs.owners();
     (!owners.is_empty() && !count.is_null()).then_some(owners)
@@ -76,7 +76,7 @@ pub fn neighbours(
     give(all.map(others), [nodes], data, count)
 }
 
-/// Replaces the recorders' nodes in rows by their kernels.
+/// Replaces the recorders' nodes in rows with the nodes of their kernels.
 fn shown<const NODES: usize>(
     owners: &Owners,
     rows: Vec<Row<NODES>>,
@@ -85,7 +85,7 @@ fn shown<const NODES: usize>(
     (rows.into_iter()).map(move |(nodes, data)| (nodes.map(shown), data))
 }
 
-/// Returns all rows of `ask`. Only asks for data if the program does, as CUDA otherwise refuses edges with data.
+/// Returns all rows from `ask`. Only requests data if the program does, since CUDA refuses edges with data otherwise.
 fn rows<const NODES: usize>(
     has_data: bool,
     ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
@@ -105,7 +105,8 @@ fn rows<const NODES: usize>(
     Ok((0..).zip(data).take(count).map(row).collect())
 }
 
-/// Passes each of `rows` to the program once, as CUDA does: only their number, or as many as it has room for, followed by null.
+/// Passes each of `rows` to the program once, as CUDA does: either only their number, or as many rows as fit, padded with
+/// null.
 fn give<const NODES: usize>(
     rows: Result<impl Iterator<Item = Row<NODES>>, Status>,
     columns: [*mut GraphNode; NODES],
@@ -121,7 +122,7 @@ where
     };
     let mut seen = HashSet::new();
     let rows: Vec<_> = rows.filter(|(nodes, _)| seen.insert(*nodes)).collect();
-    // SAFETY: the program passes room for a number, and for the number of rows that it contains.
+    // SAFETY: the program passes a pointer to a number, and columns with room for that number of rows.
     unsafe {
         if columns.iter().any(|column| column.is_null()) {
             *count = rows.len();

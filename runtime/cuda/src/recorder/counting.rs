@@ -1,4 +1,4 @@
-//! Launches of the counting run. Device memory has a counter for each site, which is copied out after each launch.
+//! Launches in a counting run. Device memory has a counter for each site; the counters are copied out after each launch.
 
 use super::drain::monitor::{Item, LaunchResult, wait_for_none};
 use super::drain::signals;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{LaunchOutcome, ModuleTable, SiteId, StreamId};
 
-/// Most launches of a stream whose counts may be in flight.
+/// Maximum number of launches per stream whose counts may be in flight.
 const MOST_SLOTS: usize = 64;
 
 #[derive(Default)]
@@ -30,11 +30,11 @@ pub struct Counting {
 }
 
 pub struct Counters {
-    /// The device's address of the [`TraceContext`].
+    /// The device address of the [`TraceContext`].
     pub context: u64,
     /// Number of modules whose sites are counted.
     modules: usize,
-    /// Held while a launch is put into the stream, as one launch after the other clears, uses and reads the counters.
+    /// Held while a launch is put into the stream, since one launch after another clears, uses and reads the counters.
     submit: Mutex<()>,
     counters: u64,
     sites: Arc<Vec<SiteId>>,
@@ -60,7 +60,7 @@ impl Counting {
         self.counters.lock().clear();
     }
 
-    /// Returns the counters of a stream, for all modules that are registered by now.
+    /// Returns the counters of a stream, for all modules registered so far.
     fn of_stream(&self, stream: StreamId) -> Result<Arc<Counters>, RecordError> {
         let registry = session().registry();
         let mut counters = self.counters.lock();
@@ -132,7 +132,7 @@ impl Counters {
         let mut first_counter = vec![0usize; rows.max().unwrap_or(0)];
         for module in modules {
             first_counter[module.module as usize] = sites.len();
-            // The device uses a site's local number as index, so gaps in the numbers need counters as well.
+            // The device uses a site's local number as an index, so gaps in the numbers need counters as well.
             let locals = module.sites.iter().map(|site| site.id.local() + 1);
             let locals = 0..locals.max().unwrap_or(0);
             sites.extend(locals.map(|local| SiteId(module.module << 16 | local)));
@@ -158,7 +158,7 @@ impl Counters {
         })
     }
 
-    /// Returns address and size in bytes on the device.
+    /// Returns the counters' address and size in bytes on the device.
     fn memory(&self) -> (u64, usize) {
         (self.counters, self.sites.len() * 8)
     }
@@ -243,11 +243,11 @@ fn note(sites: &[SiteId], slot: Pinned, active: &ActiveLaunch) -> u64 {
     counts.iter().sum()
 }
 
-/// A kernel of a CUDA graph with the counting probe. Its graph has a pointer to this, so it is never freed.
+/// A kernel in a CUDA graph with the counting probe. The graph holds a pointer to this, so it is never freed.
 pub struct CountedNode {
     pub counters: Counters,
     slot: Pinned,
-    /// Launches that have not ended yet, the oldest first.
+    /// Launches that have not ended yet, oldest first.
     pending: Mutex<VecDeque<ActiveLaunch>>,
 }
 
@@ -266,7 +266,7 @@ impl CountedNode {
     }
 }
 
-/// Host function after a counted kernel in a CUDA graph, whose counts are now on the host.
+/// Host function that runs after a counted kernel in a CUDA graph, when its counts are on the host.
 unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     // SAFETY: `Counting::add_to_graph` made the node, which is never freed.
     let node = unsafe { &*data.cast::<CountedNode>() };

@@ -24,21 +24,23 @@ pub enum RecordError {
         variable = PROTOCOL
     )]
     OtherProtocol { built: Protocol, wanted: Protocol },
-    #[error("the protocol {0} cannot follow CUDA graphs; build the program with --protocol stream")]
+    #[error("protocol {0} does not support CUDA graphs; build the program with --protocol stream")]
     NoGraphs(Protocol),
-    #[error("the protocol in-situ records nothing")]
+    #[error("the in-situ protocol records nothing")]
     NoBuffer,
     #[error("failed to start a consumer thread: {0}")]
     Thread(#[from] std::io::Error),
-    #[error("failed to make the CUDA event that tells when the site counters have arrived")]
+    #[error("failed to create the CUDA event that signals the arrival of the site counters")]
     NoEventForCounters,
-    #[error("failed to make a CUDA event")]
+    #[error("failed to create a CUDA event")]
     NoEvent,
     #[error("failed to time the kernel: {0}")]
     NoTime(Status),
-    #[error("kernels that launch kernels do not work in CUDA graphs; launch them into a stream")]
+    #[error(
+        "kernels that launch kernels are not supported in CUDA graphs; launch them into a stream"
+    )]
     ChildrenInGraph,
-    #[error("probes do not work in CUDA graphs; launch the kernel into a stream")]
+    #[error("probes are not supported in CUDA graphs; launch the kernel into a stream")]
     ProbeInGraph,
     #[error(
         "its arguments are passed as a single block (extra); pass one pointer per argument (kernelParams)"
@@ -65,7 +67,7 @@ pub enum RecordError {
     )]
     TooManyCtas { ctas: u128, most: u64 },
     #[error(
-        "launch {0} is beyond what --in-situ can number; trace a part of the program (--launch-count)"
+        "launch number {0} exceeds the limit of --in-situ; trace a part of the program (--launch-count)"
     )]
     TooManyLaunches(u64),
     #[error("failed to query the address-space limit")]

@@ -27,7 +27,7 @@ impl Runtime {
         }
     }
 
-    /// Tells the recorders that the host has written, or will in stream order.
+    /// Tells the recorders that the host has written, or will write in stream order.
     pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
         self.host_access(&HostAccess::Wrote {
             address,
@@ -41,7 +41,7 @@ impl Runtime {
         self.host_access(&HostAccess::Freed { address });
     }
 
-    /// Notes that the program opened memory of another process, up to the end of the allocation there.
+    /// Notes that the program opened another process's memory, up to the end of the allocation there.
     pub fn opened(&self, address: u64) {
         session().shares_memory();
         let is_known = session().is_allocated(address);
@@ -54,7 +54,7 @@ impl Runtime {
             Err(status) => {
                 return session().warning(format!(
                     "failed to find the size of the memory of another process at {address:#x} ({status}); accesses there count as \
-                     outside of every allocation"
+                     outside any allocation"
                 ));
             }
         };
@@ -106,7 +106,7 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` is for source and destination.
+/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` covers the source and the destination.
 pub fn note_copy(
     to: Rows,
     from: Rows,
@@ -116,7 +116,7 @@ pub fn note_copy(
 ) {
     let runtime = runtime();
     runtime.device();
-    // Each launch of its graph notes it.
+    // Each launch of the graph notes the copy.
     if runtime.graphs.comes_later(into) {
         return;
     }
@@ -193,7 +193,7 @@ pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
     note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
 }
 
-/// Returns where a side of a copy begins; `None` if it is an array.
+/// Returns the address at which one side of a copy begins, or `None` if it is an array.
 fn first(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
     match kind {
         CUmemorytype::CU_MEMORYTYPE_HOST => Some(host),
@@ -202,7 +202,7 @@ fn first(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
     }
 }
 
-/// Returns a side of a copy that begins at `first`. `height` is the number of rows from one slice to the next.
+/// Returns one side of a copy, which begins at `first`. `height` is the number of rows from one slice to the next.
 fn side(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Rows {
     let slice_bytes = (height * pitch) as u64;
     Rows {

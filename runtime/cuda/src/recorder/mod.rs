@@ -1,8 +1,8 @@
 //! Kernel launches, and the ways to record them.
 //!
-//! An exported function turns a launch into a [`Call`]. `launch` finds its kernel, whose [`Recorder`] was chosen when the module was
-//! registered; `launch::graph_nodes` and `launch::graphs` do so for CUDA graphs, and `launch::opaque` notes launches of other code.
-//! `tracing` has the recorder for the protocols `stream` and `thesis`.
+//! An exported function turns a launch into a [`Call`]. `launch` finds its kernel, whose [`Recorder`] was chosen when the
+//! module was registered; `launch::graph_nodes` and `launch::graphs` do the same for CUDA graphs, and `launch::opaque` notes
+//! launches of other code. `tracing` has the recorder for the `stream` and `thesis` protocols.
 
 pub mod counting;
 pub mod drain;
@@ -37,7 +37,7 @@ pub trait Recorder: Send + Sync {
         place: &mut dyn Insertion,
     ) -> Result<NodeRecording, RecordError>;
 
-    /// Notes an access of the host, or of code that is not recorded.
+    /// Notes an access by the host, or by code that is not recorded.
     fn host_access(&self, _access: &HostAccess<'_>) {}
 
     /// Writes the remaining results, when no launch is running.
@@ -53,13 +53,13 @@ pub enum HostAccess<'a> {
     Freed {
         address: u64,
     },
-    /// The host has written, or will in stream order.
+    /// The host has written, or will write in stream order.
     Wrote {
         address: u64,
         bytes: u64,
         into: StreamArgument,
     },
-    /// Code that is not recorded may write to these ranges, or without a list to all memory.
+    /// Code that is not recorded may write to these ranges or, without a list, to all memory.
     Opaque {
         ranges: Option<&'a [(u64, u64)]>,
         into: StreamArgument,

@@ -1,5 +1,6 @@
-//! Launches of kernels with a user's probe. Each has exclusive use of the probe's memory, which is cleared before the kernel and read when
-//! it has ended, for which the launching thread waits. A launch without the probe runs the kernel's native copy without waiting.
+//! Launches of kernels with a user's probe. Each has exclusive use of the probe's memory, which is cleared before the kernel
+//! and read after it has ended. The launching thread waits for this. A launch without the probe runs the kernel's native
+//! copy without waiting.
 
 use super::drain::monitor::Item;
 use super::launch::graph_nodes::Insertion;
@@ -22,14 +23,14 @@ use superstep_trace::probe::NATIVE_SUFFIX;
 
 const CONTEXT_BYTES: usize = 128;
 
-/// Most bytes of dynamic shared memory that need no attribute.
+/// Maximum number of bytes of dynamic shared memory that needs no attribute.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 
 #[derive(Default)]
 pub struct Probing {
     /// Address and size in bytes of the probe's memory on each device.
     memory: Mutex<HashMap<i32, (u64, usize)>>,
-    /// Native copies of kernels by device and stub.
+    /// Native copies of kernels, by device and stub.
     natives: Mutex<HashMap<(i32, Stub), Option<Function>>>,
 }
 
@@ -72,7 +73,7 @@ impl Recorder for Probing {
         }
         let (status, found) =
             self.with_memory(call, kernel, active.clone(), &layout, &parameters)?;
-        // Not under the lock, as the program's observers may call CUDA and launch kernels.
+        // Not under the lock, since the program's observers may call CUDA and launch kernels.
         if let Some((fields, tables, elapsed_ns)) = found.filter(|_| wanted) {
             session().probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
         }
@@ -179,7 +180,7 @@ fn place(
     } else {
         if known != 0 {
             memory.remove(&device);
-            // SAFETY: no launch uses the memory, as each was waited for.
+            // SAFETY: no launch uses the memory, since each has been waited for.
             unsafe { free_device_memory(known) };
         }
         let made = device_memory(bytes, "probe")?;
@@ -195,7 +196,7 @@ fn place(
     })
 }
 
-/// Clears fields and tables and writes context and parameters, in stream order.
+/// Clears the fields and tables and writes the context and parameters, in stream order.
 fn write(
     place: LaunchMemory,
     context: &ProbeContext,

@@ -22,9 +22,9 @@ use std::time::Duration;
 use superstep_runtime_core::{Session, is_used_fork};
 use superstep_trace::{Backend, Probe, Protocol, StreamId};
 
-/// Most traced kernels that are loaded in advance.
+/// Maximum number of traced kernels that are loaded in advance.
 const MOST_LOADED: usize = 100;
-/// How long an ending program waits for a stream without progress.
+/// How long an exiting program waits for a stream without progress.
 pub const STALL: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -80,7 +80,8 @@ impl Runtime {
         device.as_ref().ok()
     }
 
-    /// As [`device`](Self::device), for a launch. Its failure is a fault of the run, as many programs do not check their launches.
+    /// Like [`device`](Self::device), but for a launch. Its failure is reported as a fault, since many programs do not check
+    /// their launches.
     pub fn device_to_launch_on(&self) -> Option<&Device> {
         static REPORTED: Once = Once::new();
         self.device();
@@ -103,7 +104,8 @@ impl Runtime {
         self.has_ended() && device::is_unloading()
     }
 
-    /// Registers the handlers that end the run, or ends it again. Requires the CUDA context, before whose destruction they must run.
+    /// Registers the handlers that end the run, or ends it again. Requires the CUDA context, since the handlers must run
+    /// before its destruction.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -161,7 +163,8 @@ impl Runtime {
         self.built_for.get_or_init(|| name.to_owned());
     }
 
-    /// Returns the protocol of this run, or an error if the environment requests another one than the kernels were built for.
+    /// Returns the protocol of this run, or an error if the environment requests a protocol other than the one that the
+    /// kernels were built for.
     pub fn protocol(&self) -> Result<Protocol, RecordError> {
         let wanted = session().config().protocol;
         let Some(name) = self.built_for.get() else {
@@ -193,7 +196,7 @@ impl Runtime {
         recorder
     }
 
-    /// Tells all recorders of an access that no recorded kernel makes.
+    /// Tells all recorders about an access that no recorded kernel makes.
     pub fn host_access(&self, access: &HostAccess<'_>) {
         for (_, recorder) in self.chosen.read_recursive().iter() {
             recorder.host_access(access);
@@ -219,13 +222,13 @@ impl Runtime {
         self.tracing.buffers.retire(stream);
     }
 
-    /// Waits for all work in streams and ends all consumers. Needs the CUDA context.
+    /// Waits for all work in streams and stops all consumers. Needs the CUDA context.
     fn quiesce(&self) {
         self.tracing.buffers.stop(STALL);
         self.write_out();
     }
 
-    /// Waits for the monitor, when the buffers are empty, and writes the remaining results.
+    /// Waits for the monitor once the buffers are empty, and writes the remaining results.
     fn write_out(&self) {
         self.note_totals();
         let monitor = self.monitor.get();
@@ -296,7 +299,7 @@ fn add_exit_handler() {
     unsafe { libc::atexit(at_exit) };
 }
 
-/// Registers an exit handler, so that even a program that never calls CUDA has a summary.
+/// Registers an exit handler, so that even a program that never calls CUDA gets a summary.
 pub fn hook_exit_early() {
     static HOOK: Once = Once::new();
     HOOK.call_once(add_exit_handler);

@@ -1,4 +1,4 @@
-//! Traced launches with the protocols `stream` and `thesis`.
+//! Traced launches with the `stream` and `thesis` protocols.
 
 use super::drain::buffers::{DrainBuffer, DrainBuffers, Transport};
 use super::drain::monitor::Item;
@@ -19,9 +19,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_trace::Protocol;
 
-/// Most bins of a stream's buffer by default.
+/// Maximum number of bins in a stream's buffer by default.
 const MOST_BINS: usize = 128;
-/// Records of a bin by default: 1.5 MiB.
+/// Records per bin by default: 1.5 MiB.
 const BIN_RECORDS: usize = 64 << 10;
 
 #[derive(Default)]
@@ -30,12 +30,12 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Makes a buffer for the first stream of a device. If that fails, the first launch reports it.
+    /// Creates a buffer for the first stream on a device. If that fails, the first launch reports it.
     pub fn prepare(&self, device: i32) {
         let _ = self.buffers.prepare(device, &|| stream_transport(false));
     }
 
-    /// Returns a buffer for kernels of a CUDA graph on the calling thread's device.
+    /// Returns a buffer for kernels in a CUDA graph on the calling thread's device.
     pub fn graph_buffer(&self) -> Result<Arc<DrainBuffer>, RecordError> {
         monitor();
         match runtime().protocol()? {
@@ -93,7 +93,8 @@ impl Recorder for Tracing {
                 buffer.queue.fault(&queued.to_string());
             }
         } else if let Err(error) = count_end(&buffer, stream) {
-            // Also after a refused kernel, so that the device's count stays right. The monitor reports device errors in more detail.
+            // Done even after a refused kernel, so that the device's count stays correct. The monitor reports device errors
+            // in more detail.
             ticket.fail(error.to_string());
         }
         buffer.queue.submitted(&ticket);

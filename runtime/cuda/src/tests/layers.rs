@@ -1,11 +1,11 @@
-//! Folders only import those before them, with a few exceptions that are listed here.
+//! Checks that folders only import those before them, with a few exceptions that are listed here.
 
 use std::fs;
 use std::path::Path;
 
 const FOLDERS: [&str; 4] = ["cuda", "model", "recorder", "interpose"];
 
-/// Kernels name their recorder, and nodes of graphs how they are recorded.
+/// Kernels refer to their recorder, and graph nodes to the way in which they are recorded.
 const UPHILL: [&str; 3] = [
     "model/graphs.rs: recorder::counting::CountedNode",
     "model/graphs.rs: recorder::drain::buffers::DrainBuffer",

@@ -1,4 +1,4 @@
-//! Layouts of NVIDIA's headers, from which cudarc's structures are generated.
+//! Compares layouts with those in NVIDIA's headers, from which cudarc's structures are generated.
 
 use cudarc::runtime::sys::cudaMemcpy3DParms;
 use std::mem::offset_of;
@@ -12,7 +12,7 @@ macro_rules! same {
 }
 
 #[test]
-fn structures_have_the_layout_of_the_headers() {
+fn structures_have_the_same_layout_as_in_the_headers() {
     same!(Copy3d, cudaMemcpy3DParms:
         source_array = srcArray, source_position = srcPos, source = srcPtr, destination_array = dstArray,
         destination_position = dstPos, destination = dstPtr, extent = extent, kind = kind);

@@ -1,4 +1,5 @@
-//! Programs that some tests need. If one is missing, the test is skipped with a reason, or fails with `SUPERSTEP_REQUIRE_TOOLS=1`.
+//! Helpers for tests that need other programs. If one is missing, the test is skipped with a reason, or fails if
+//! `SUPERSTEP_REQUIRE_TOOLS=1` is set.
 
 mod layers;
 mod layouts;
@@ -25,13 +26,13 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
     found
 }
 
-/// Compiles a C program that includes headers of `device/`, and returns its output; `None` without a compiler.
+/// Compiles and runs a C program that includes headers from `device/`; returns its output, or `None` without a compiler.
 pub fn run_c(source: &str) -> Option<String> {
     let arguments = ["-x", "c", "-std=c11", "-Wall", "-Werror"];
     run(&["clang-22", "clang", "cc"], &arguments, source, "")
 }
 
-/// As above, for C++ that includes handlers of `device/`, parts of which may be unused, and reads `input`.
+/// Like [`run_c`], for a C++ program that includes handlers from `device/`, parts of which may be unused, and reads `input`.
 pub fn run_cpp(source: &str, input: &str) -> Option<String> {
     let arguments = ["-x", "c++", "-std=c++17", "-O1", "-w"];
     run(&["clang++-22", "clang++", "c++"], &arguments, source, input)
@@ -104,7 +105,7 @@ pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
     assert!(output.status.success(), "{errors}");
 }
 
-/// Lists size and offsets of a structure as constants of its mirror in C.
+/// Lists the size and offsets of a structure as constants of its mirror in C.
 macro_rules! layout {
     ($c:literal, $rust:ty, $($field:ident),*) => {[
         (concat!("sizeof(struct ", $c, ")").to_owned(), size_of::<$rust>() as u64),

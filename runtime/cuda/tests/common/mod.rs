@@ -1,4 +1,4 @@
-//! A program between this library and stand-ins for libcudart, libcuda and a proprietary library, without a GPU.
+//! Runs a program with this library and stand-ins for libcudart, libcuda and a proprietary library, without a GPU.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct Run {
     pub capture: Capture,
 }
 
-/// The table of the program's traced kernels.
+/// Returns the table of the program's traced kernels.
 fn table(probe: &str) -> String {
     let site = |id: u32, op: &str| {
         format!(
@@ -170,7 +170,7 @@ impl Run {
             .unwrap_or_else(|| panic!("no summary; {}", self.stderr))
     }
 
-    /// Stream, launch, kernel, accesses of every launch that ended, and why it failed.
+    /// Returns the stream, number and accesses of every launch that ended, and why it failed.
     pub fn endings(&self) -> Vec<(u32, u32, u64, Option<String>)> {
         let ending = |end: &LaunchEnd| {
             let failure = match &end.outcome {
@@ -185,7 +185,7 @@ impl Run {
         endings
     }
 
-    /// Accesses in the stream files, checked on the way.
+    /// Returns the number of accesses in the stream files, and checks them.
     pub fn accesses(&self, stream: u32) -> u64 {
         let mut accesses = 0;
         let check = |record: &LaunchRecord, group: &superstep_trace::AccessGroup| {

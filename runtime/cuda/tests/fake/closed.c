@@ -1,4 +1,4 @@
-/* A proprietary library with its own CUDA runtime, which finds the driver by dlopen, dlsym and cuGetProcAddress. */
+/* A proprietary library with its own CUDA runtime, which finds the driver through dlopen, dlsym and cuGetProcAddress. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void *find(const char *name, unsigned long long flags) {
   return get_address(name, &function, 12090, flags, 0) ? (abort(), (void *)0) : function;
 }
 
-/* As the function of this name, except that its handle is a stream. */
+/* Like the cuBLAS function of this name, except that its handle is a stream. */
 int cublasSgemm_v2(void *stream, int transa, int transb, int m, int n, int k, const float *alpha, const float *a, int lda, const float *b,
                    int ldb, const float *beta, float *c, int ldc) {
   get_address = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");

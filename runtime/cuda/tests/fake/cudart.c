@@ -1,5 +1,5 @@
-/* Just enough of libcudart for tests without a GPU: streams are threads, kernels are host functions, and a device error
- * stays and stops everything, host functions included, as on a GPU. */
+/* Just enough of libcudart for tests without a GPU: streams are threads, kernels are host functions, and a device error is sticky and stops
+ * everything, host functions included, as on a GPU. */
 #include "kernel.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
-/* How often an event was recorded, and the last record that has happened; streams reach them in any order. */
+/* The number of times that an event was recorded, and the last recording that has happened; streams reach them in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;
@@ -117,7 +117,7 @@ static struct stream *get(void *stream) {
   return (uintptr_t)stream <= 2 ? default_stream : stream;
 }
 
-/* The graph that a stream is captured into, and its last node. */
+/* The captured stream, the graph into which it is captured, and the graph's last node. */
 static void *into, *captured, *last;
 int cudaDeviceSynchronize(void);
 static int is_captured(void *stream) { return captured && stream == into; }
@@ -147,7 +147,7 @@ static void drain(struct stream *stream) {
   pthread_mutex_unlock(&stream->lock);
 }
 
-/* Its handle is the image. */
+/* The handle is the image. */
 void **__cudaRegisterFatBinary(void **wrapper) { return wrapper[1]; }
 static int unregistered;
 void __cudaUnregisterFatBinary(void **binary) { unregistered = 1; }
@@ -157,7 +157,7 @@ void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t 
 /* Bytes of device memory: the largest allocation, all memory, and memory in use. */
 static size_t most(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
 static size_t used;
-/* The memory of all devices except the first. */
+/* The allocations on all devices except the first. */
 static struct { char *first; size_t bytes; int device; } owned[256];
 static void owns(void *pointer, size_t bytes, int device) {
   pthread_mutex_lock(&all_lock);
@@ -174,7 +174,7 @@ static int owner(const char *pointer) {
   pthread_mutex_unlock(&all_lock);
   return device;
 }
-/* As on a GPU, small allocations of a device share 2 MiB. Each is used once. */
+/* As on a GPU, small allocations on a device share 2 MiB. Each slot is used only once. */
 enum { SMALL = 4096, MOST_SMALL = 256 };
 static char small[MOST_SMALL][SMALL] __attribute__((aligned(2 << 20)));
 static int is_small(const void *pointer) { return (size_t)((const char *)pointer - small[0]) < sizeof small; }
@@ -185,7 +185,7 @@ static void *take(size_t bytes) {
   const int number = is_one ? __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) : MOST_SMALL;
   return number < MOST_SMALL ? small[number] : calloc(1, bytes);
 }
-/* Like CUDA's, the first call registers an exit handler, after which all calls fail. */
+/* As in CUDA, the first call registers an exit handler, after which all calls fail. */
 static void unload(void) { cudaDeviceSynchronize(), sticky = 4; }
 static void unload_at_exit(void) {
   if (getenv("FAKE_UNLOADS")) atexit(unload);
@@ -307,7 +307,7 @@ int cudaGetLastError(void) { return sticky; }
 const char *cudaGetErrorName(int error) {
   return error == 0 ? "cudaSuccess" : error == 9 ? "cudaErrorInvalidConfiguration" : error == 700 ? "cudaErrorIllegalAddress" : "cudaErrorOther";
 }
-const char *cudaGetErrorString(int error) { return "as the test wanted"; }
+const char *cudaGetErrorString(int error) { return "as the test intended"; }
 int cudaStreamCreate(void **stream) { return *stream = make(), sticky; }
 int cudaStreamCreateWithFlags(void **stream, unsigned flags) { return cudaStreamCreate(stream); }
 int cudaStreamSynchronize(void *stream) { return drain(get(stream)), sticky; }

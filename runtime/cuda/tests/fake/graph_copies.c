@@ -1,4 +1,4 @@
-/* A "CUDA program" for the stand-ins whose graphs copy and fill memory between kernels. Each copy has another number of bytes. */
+/* A "CUDA program" for the stand-ins, with graphs that copy and fill memory between kernels. Each copy has a different size. */
 #include "kernel.h"
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     error |= cudaLaunchKernel(&other, one, one, arguments, 0, stream);
     error |= cudaMemcpyAsync((void *)variable, memory, 3, 2, stream);
     error |= cudaStreamEndCapture(stream, &graph);
-    /* An action that marks the beginning of the launches. */
+    /* A copy that marks the beginning of the launches. */
     error |= cudaMemcpyAsync(memory, from, 60, 1, stream);
     error |= cudaGraphInstantiateWithFlags(&instance, graph, 0);
     error |= cudaGraphLaunch(instance, stream) | cudaGraphLaunch(instance, stream);
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   error |= cudaGraphAddChildGraphNode(&inner, graph, &kernel, 1, child);
   error |= cudaGraphAddMemcpyNodeToSymbol(&node, graph, &inner, 1, variable, from, 2, 8, 1);
   error |= cudaGraphAddKernelNode(&node, graph, &node, 1, &of_other);
-  /* It is added last, and runs first. */
+  /* This node is added last, but runs first. */
   error |= cudaGraphAddMemcpyNode1D(&late, graph, 0, 0, memory, from, 3, 1);
   error |= cudaGraphAddDependencies(graph, &late, &fill, 1);
   if (!strcmp(argv[1], "refused")) {
@@ -78,14 +78,14 @@ int main(int argc, char **argv) {
     return error | cudaGraphLaunch(instance, stream) | cudaDeviceSynchronize();
   }
   error |= cudaGraphClone(&clone, graph) | cudaGraphInstantiateWithFlags(&instance, graph, 0) | cudaGraphLaunch(instance, stream);
-  /* A change of the graph does not affect the instance. One of the instance does, even in a child graph. */
+  /* A change to the graph does not affect the instance. A change to the instance does, even in a child graph. */
   error |= cudaGraphMemcpyNodeSetParams1D(late, memory, from, 13, 1);
   error |= cudaGraphExecMemsetNodeSetParams(instance, fill, &(struct fill_node){memory, 0, 8, 1, 5, 1});
   error |= cudaGraphChildGraphNodeGetGraph(inner, &child) | cudaGraphGetNodes(child, nodes, &count);
   error |= cudaGraphExecMemcpyNodeSetParams1D(instance, nodes[0], memory, from, 11, 1);
   error |= cudaGraphLaunch(instance, stream);
   error |= cudaGraphNodeSetEnabled(instance, fill, 0) | cudaGraphExecUpdate(instance, graph, &updated) | cudaGraphLaunch(instance, stream);
-  /* The clone has what the graph had, and its nodes can be changed. */
+  /* The clone has the nodes that the graph had when it was cloned, and they can be changed. */
   count = 8;
   error |= cudaGraphGetNodes(clone, nodes, &count) | cudaGraphInstantiateWithFlags(&instance, clone, 0) | cudaGraphLaunch(instance, stream);
   error |= count != 6 | cudaGraphExecMemcpyNodeSetParams1D(instance, nodes[3], variable, from, 12, 1) | cudaGraphLaunch(instance, stream);

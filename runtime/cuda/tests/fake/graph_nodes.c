@@ -1,4 +1,4 @@
-/* A "CUDA program" for the stand-ins that looks at its graphs. */
+/* A "CUDA program" for the stand-ins that inspects its graphs. */
 #include "kernel.h"
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int number(const void *node) {
     if (nodes[i] == node) return i;
   return -1;
 }
-/* Prints its nodes, roots and edges, then what each node follows, and what follows it. */
+/* Prints a graph's nodes, roots and edges, then what each node follows, and what follows it. */
 static int show(void *graph) {
   size_t all = 0, found = MOST;
   int error = cudaGraphGetNodes(graph, 0, &all);

@@ -1,5 +1,5 @@
-/* Graphs of the stand-ins for libcudart and libcuda, which are both built with this file. A node has a word for each argument of its kernel.
- * Like CUDA's, an instance keeps the nodes that the graph had when it was made. */
+/* CUDA graphs for the stand-ins for libcudart and libcuda, which are both built with this file. A node has a word for each argument of its
+ * kernel. As in CUDA, an instance keeps the nodes that the graph had when it was instantiated. */
 #include "kernel.h"
 #include <dlfcn.h>
 #include <stddef.h>
@@ -122,7 +122,7 @@ int cudaGraphGetRootNodes(struct graph *graph, void **nodes, size_t *count) {
     if (!graph->nodes[i]->count && ++*count && nodes) nodes[*count - 1] = graph->nodes[i];
   return 0;
 }
-/* Returns the graph of a node. */
+/* All graphs, in which a node's graph is looked up. */
 static struct graph *graphs[64];
 static int graph_count;
 static struct graph *noted(struct graph *graph) { return graphs[graph_count++] = graph; }
@@ -191,7 +191,7 @@ int cudaGraphExecChildGraphNodeSetParams(struct instance *instance, void *node, 
   return in(instance, node) ? in(instance, node)->child = copied(child), 0 : 1;
 }
 int cudaGraphNodeSetEnabled(struct instance *instance, void *node, unsigned enabled) { return in(instance, node) ? 0 : 1; }
-/* Runs the nodes one after the other, in the order in which they were added. */
+/* Runs the nodes one after another, in the order in which they were added. */
 static int run(struct graph *graph, void *stream) {
   int (*launch)(const void *, dim3, dim3, void **, size_t, void *) = call("cudaLaunchKernel");
   int (*fill)(void *, int, size_t, void *) = call("cudaMemsetAsync");
@@ -212,7 +212,7 @@ static int run(struct graph *graph, void *stream) {
 int cudaGraphLaunch(struct instance *instance, void *stream) { return run(instance->copy, stream); }
 int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
 
-/* Functions of the driver, whose new streams are the default one here. */
+/* Driver functions. Streams that they create are the default stream here. */
 int cuModuleLoadData(void **module, const void *data) { return 1; }
 int cuModuleGetFunction(void **function, void *module, const char *name) { return 1; }
 int cuFuncSetAttribute(void *function, int attribute, int value) { return 0; }

@@ -1,4 +1,4 @@
-/* Host code of a probe, which comes with a module and must find the runtime that loads it. */
+/* A probe's host code, which comes with a module and must find the runtime that loads it. */
 #include <stdio.h>
 __attribute__((weak)) void superstep_observe(void *before, void *after, void *user);
 __attribute__((constructor)) static void hook(void) {

@@ -1,4 +1,5 @@
-/* A "CUDA program" in situ for the stand-ins. Its kernel prints what it finds in shadow memory, and writes there as device code does.
+/* A "CUDA program" for the stand-ins that runs in situ. Its kernel prints what it finds in shadow memory, and writes there as device code
+ * does.
  * `program MODE`. With BY_DRIVER, it allocates memory through the driver API. */
 #include "../../device/in_situ.h"
 #include "../../device/selection.h"
@@ -101,7 +102,7 @@ static void launch_on(int device) {
   cudaLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, 0);
 }
 
-/* The memory is device 0's. */
+/* `memory` is on device 0. */
 static void use_two_devices(void) {
   static uint32_t *other;
   launch_on(0);
@@ -142,7 +143,7 @@ int main(int argc, char **argv) {
     launch(instance, stream);
     return 0;
   }
-  /* The first two run one after the other, then a fill, a graph of one kernel, a copy and a host function. */
+  /* The first two run one after another, then a fill, a graph with one kernel, a copy and a host function. */
   cudaGraphAddKernelNode(&first, graph, 0, 0, tells(10));
   cudaGraphAddKernelNode(&second, graph, &first, 1, tells(20));
   cudaGraphAddMemsetNode(&fill, graph, &second, 1, &(struct fill_node){memory, 0, 3, 4, 2, 1});
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
   cudaGraphInstantiateWithFlags(&instance, graph, 0);
   launch(instance, stream);
   printf("%u %u\n", memory[0], memory[1]);
-  /* A change of the graph does not affect the instance. One of the instance does. */
+  /* A change to the graph does not affect the instance. A change to the instance does. */
   cudaGraphKernelNodeSetParams(first, tells(11));
   cudaGraphExecKernelNodeSetParams(instance, second, tells(21));
   cudaGraphNodeSetEnabled(instance, fill, 0);

@@ -1,4 +1,4 @@
-/* A "kernel" of the stand-in for libcudart, whose host stub is its address. */
+/* A "kernel" for the stand-in for libcudart. Its host stub is its address. */
 #ifndef FAKE_KERNEL_H
 #define FAKE_KERNEL_H
 #include <stdint.h>
@@ -6,7 +6,7 @@
 struct fake_kernel {
   const char *name;
   int arguments;                     /* including the trailing ones; 8 bytes each */
-  int (*body)(const uint64_t *args); /* runs on the stream's thread; anything but 0 is a device error and stays;
-                                        null: no image holds the kernel */
+  int (*body)(const uint64_t *args); /* runs on the stream's thread; any result but 0 is a sticky device error;
+                                        null: no image contains the kernel */
 };
 #endif

@@ -34,7 +34,7 @@ void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, 
 
 static uint64_t record_words(uint64_t *word, uint64_t value) { return __atomic_exchange_n(word, value, __ATOMIC_RELAXED); }
 
-/* device/probe_trace_thesis.cu for one warp with all 32 lanes active, or device/probe_count.cu. */
+/* Does the same as device/probe_trace_thesis.cu, for one warp with all 32 lanes active, or as device/probe_count.cu. */
 static void probe(struct TraceContext *trace, unsigned cta, unsigned site, uint64_t address) {
   if (trace->version != SUPERSTEP_CONTEXT_VERSION) abort();
   if (!strcmp(PROBE, "count")) {
@@ -75,7 +75,7 @@ static void *one_cta(void *data) {
   return 0;
 }
 
-/* Arguments: address, rounds, context, launch. Eight CTAs of one warp. */
+/* Arguments: address, rounds, context, launch. Runs eight CTAs of one warp each. */
 static int traced(const uint64_t *arguments) {
   pthread_t threads[8];
   struct job jobs[8];
@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
     }
   }
   if (!strcmp(mode, "fault")) {
-    /* A GPU stops all kernels at an error; the stand-in's other streams would run on. */
+    /* A GPU stops all kernels after an error, but the stand-in's other streams would continue. */
     cudaDeviceSynchronize();
     launch(1, memory, 20, 32, stream);
     launch(0, memory, 20, 32, stream);
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     result |= waitpid(child, &status, 0) != child || status;
   }
   if (!strcmp(mode, "exit")) exit(6);
-  /* Ends without exit handlers, while kernels run. */
+  /* Ends without running exit handlers, while kernels are running. */
   if (!strcmp(mode, "_exit")) _exit(6);
   if (!strcmp(mode, "quick_exit")) quick_exit(6);
   if (!strcmp(mode, "exec")) execl("/bin/sh", "sh", "-c", "exit 6", (char *)0);

@@ -1,5 +1,5 @@
-//! Reads the capture of `stress.cu` and looks for every access that the program must have made, exactly once, in program
-//! order, by the right thread, in a group of the right launch.
+//! Reads the capture of `stress.cu` and checks that it has every access that the program must have made, exactly once, in
+//! program order, by the right thread, in a group of the right launch.
 //!
 //! `check-stress CAPTURE ROUNDS [LAUNCHES-THAT-MAY-FAIL]`
 
@@ -13,7 +13,7 @@ const LOOP: u32 = 2;
 const ATOMIC: u32 = 3;
 const FLAG: u32 = 4;
 
-/// As the function in stress.cu.
+/// Same as the function in stress.cu.
 fn mix(mut value: u32) -> u32 {
     value ^= value >> 16;
     value = value.wrapping_mul(0x7feb_352d);
@@ -22,7 +22,7 @@ fn mix(mut value: u32) -> u32 {
     value ^ value >> 16
 }
 
-/// Site, round and number of each access of a thread, in program order.
+/// Returns the site, round and number of each access by a thread, in program order.
 fn accesses(launch: &Launch, thread: u32, rounds: u32) -> Vec<(u32, u32, u32)> {
     let local = u64::from(thread) % launch.threads_per_cta();
     let mut expected = Vec::new();
@@ -128,7 +128,7 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
         };
         if *counted != seen.lanes {
             return Err(format!(
-                "{name}: the end says {counted} accesses, the stream has {}",
+                "{name}: the end record says {counted} accesses, but the stream has {}",
                 seen.lanes
             ));
         }
@@ -168,7 +168,7 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
         }
     }
     if failed > may_fail {
-        return Err(format!("{failed} launches failed, {may_fail} may"));
+        return Err(format!("{failed} launches failed, but only {may_fail} may"));
     }
     println!(
         "{} launches, {total} accesses in {groups} groups, each exactly once; capture {}",

@@ -1,5 +1,5 @@
-// A traced kernel, a multiplication by cuBLAS, and a traced kernel that reads the product. cuBLAS is opened, so that nothing has to be
-// linked; a machine without it says so.
+// A traced kernel, a multiplication by cuBLAS, and a traced kernel that reads the product. cuBLAS is loaded with dlopen, so
+// that it need not be linked; if it is missing, the program says so.
 #include <cstdio>
 #include <dlfcn.h>
 
@@ -32,12 +32,12 @@ int main() {
   int (*multiply)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
   if (!blas || !find(blas, create, "cublasCreate_v2") || !find(blas, destroy, "cublasDestroy_v2") ||
       !find(blas, multiply, "cublasSgemm_v2"))
-    return printf("no cuBLAS here (set LD_LIBRARY_PATH); nothing was tried\n") < 0;
+    return printf("cuBLAS not found (set LD_LIBRARY_PATH); nothing was tested\n") < 0;
   void *handle = nullptr;
   const float one = 1, zero = 0;
   int status = create(&handle);
   for (int i = 0; i < 3 && !status; ++i) status = multiply(handle, 0, 0, n, n, n, &one, a, n, b, n, &zero, c, n);
-  if (status) return printf("cuBLAS answers %d\n", status), 1;
+  if (status) return printf("cuBLAS returned %d\n", status), 1;
 
   add<<<count / 256, 256>>>(sum, c, a, count);
   static float result[count];

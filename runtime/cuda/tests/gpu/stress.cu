@@ -1,8 +1,8 @@
-// Stress program for the trace on a GPU: kernels that call the probe themselves, as the instrumenter's kernels do, with
-// made-up addresses that say which access they are. `check.rs` reads the capture and looks for every one of them.
+// Stress program for the trace on a GPU: kernels that call the probe themselves, as instrumented kernels do, with made-up
+// addresses that identify each access. `check.rs` reads the capture and looks for every one of them.
 //
-// The device pass sees kernels with the two trailing parameters, the host pass without them. tests/gpu/README.md says how
-// to build and run.
+// The device pass sees kernels with the two trailing parameters, the host pass without them. tests/gpu/README.md explains
+// how to build and run it.
 //
 //   stress MODE CTAS THREADS ROUNDS LAUNCHES STREAMS
 //
@@ -95,7 +95,7 @@ extern "C" __global__ void relay(unsigned *flags, unsigned rounds TRAILING) {
   for (unsigned round = 0; round < rounds; ++round) {
     ready[local] = 0;
     __syncthreads();
-    // Only even lanes continue at once; each odd lane waits for its neighbour in the same warp.
+    // Only even lanes continue immediately; each odd lane waits for its neighbour in the same warp.
     if (local & 1) {
       while (*(volatile unsigned *)&ready[local - 1] == 0) {
       }
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
         check(cudaGetLastError(), "launch of stress");
       }
     }
-    // One warp per CTA, and few enough CTAs to be resident together, as they wait for each other.
+    // One warp per CTA, and few enough CTAs to be resident at the same time, since they wait for each other.
     relay<<<ctas < 64 ? ctas : 64, 32, 0, stream[streams - 1]>>>(flags, 20);
     if (strcmp(mode, "fault") && strcmp(mode, "assert")) check(cudaGetLastError(), "launch of relay");
     if (!strcmp(mode, "exit")) return 0;

@@ -1,4 +1,4 @@
-//! Data counters of NVLink, from `nvidia-smi`.
+//! NVLink's data counters, from `nvidia-smi`.
 
 use std::ops::Sub;
 use std::process::Command;
@@ -36,11 +36,11 @@ pub fn read() -> Result<Traffic, Failure> {
     }
     match parse(&String::from_utf8_lossy(&output.stdout))? {
         Some(traffic) => Ok(traffic),
-        None => bail!(Tool, "the driver has no counters of NVLink"),
+        None => bail!(Tool, "the driver has no NVLink counters"),
     }
 }
 
-/// Returns `None` if there is no link, or one without a counter.
+/// Returns `None` if there is no link, or a link has no counter.
 fn parse(text: &str) -> Result<Option<Traffic>, Failure> {
     let mut all = Traffic::default();
     let (mut links, mut is_absent) = (0, false);

@@ -1,4 +1,4 @@
-//! Random choices of a case of the soak, from its seed and the program's traits.
+//! Random choices for a soak case, from its seed and the program's traits.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub struct Traits {
     pub launches: u64,
     /// CTAs of its largest grid.
     pub ctas: u32,
-    /// Shortest time so far from the start of its capture to the last event, because other load prolongs runs.
+    /// Shortest time so far from the start of its capture to the last event, since other load prolongs runs.
     pub lasts: Cell<Duration>,
 }
 
@@ -112,10 +112,10 @@ impl Draw {
                     true => selection(random, program),
                     false => Selection::default(),
                 },
-                ..config.expect("all ranges are usable")
+                ..config.expect("all ranges are valid")
             },
             kill: random.one_in(3).then(|| {
-                // At the latest shortly after its usual end.
+                // No later than shortly after its usual end.
                 let span = program.lasts.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),

@@ -171,7 +171,7 @@ impl Reference {
         }
         let asked = Some(selection).filter(|selection| !selection.is_everything());
         if capture.header.selection.as_ref() != asked {
-            problems.push("the header has another selection".to_owned());
+            problems.push("the header has a different selection".to_owned());
         }
         let scan = scan::scan(capture).map_err(capture_failure)?;
         for kind in [OUTSIDE_GRID, OUTSIDE_ALLOCATIONS, UNKNOWN_SITES] {
@@ -199,7 +199,7 @@ impl Reference {
                 problems.push(format!("{}: {problem}", name()));
             }
         }
-        // The communication of a part does not follow from the whole trace.
+        // The communication of a part cannot be derived from the whole trace.
         let is_whole = capture.complete && asked.is_none();
         if capture.is_in_situ() && is_whole && self.has_one_result() {
             let added_up = communication(capture).map_err(capture_failure)?;
@@ -240,7 +240,7 @@ impl Reference {
         }
         if found.recorded.is_nothing() && accesses > 0 {
             return Some(format!(
-                "{accesses} accesses, although {:?}",
+                "{accesses} accesses, although the launch is {:?}",
                 found.recorded
             ));
         }

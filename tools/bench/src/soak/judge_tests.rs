@@ -148,7 +148,7 @@ fn different_complete_trace_is_wrong() {
 }
 
 #[test]
-fn capture_of_a_killed_program_may_be_a_part() {
+fn capture_of_a_killed_program_may_be_partial() {
     let (test, all) = (Test::new(Reproducibility::Digests), Selection::default());
     let mut part = program();
     part[1].ended = false;
@@ -156,7 +156,7 @@ fn capture_of_a_killed_program_may_be_a_part() {
     let verdict = test.verdict(&all, &part, true);
     assert_eq!(verdict.problems, [""; 0]);
     assert!(!verdict.complete && verdict.launches == 1 && verdict.accesses == 6 * 32);
-    assert!(!test.is_right(&all, &part, false), "nobody killed it");
+    assert!(!test.is_right(&all, &part, false), "it was not killed");
     let mut more = part.clone();
     more[1].groups = vec![group(0); 5];
     let mut lost = part.clone();
@@ -201,7 +201,8 @@ fn partial_capture_must_match_its_selection() {
     for wrong in [more, less, swapped, stray, nothing.clone(), program()] {
         assert!(!test.is_right(&asked, &wrong, false));
     }
-    // A run that skips every launch still recorded the first, which is from a graph, so the second is the first that counts.
+    // A run that skips every launch still records the first, which is from a graph, so a selection counts launches from the
+    // second.
     let skip = Selection {
         launch_skip: u64::MAX,
         ..Selection::default()
@@ -250,7 +251,7 @@ fn sums_are_compared_with_the_trace() {
     assert!(!verdict([128, 127], 0, true).problems.is_empty());
     assert!(
         !verdict([128, 128], 4, true).problems.is_empty(),
-        "a volume that the trace has not"
+        "a volume that the trace lacks"
     );
     assert!(verdict([128, 100], 0, false).problems.is_empty());
     assert!(!verdict([128, 129], 0, false).problems.is_empty());

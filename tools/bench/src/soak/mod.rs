@@ -29,7 +29,7 @@ const SIGKILL: i32 = 9;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundles of the programs to run, of any suite and protocol; each suite needs a bundle that records. Without
+    /// Bundles of the programs to run, of any suite and protocol; each suite needs a bundle that records traces. Without
     /// bundles, the suites of --suite are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
@@ -76,14 +76,14 @@ pub struct Args {
 table! {
     /// Results of the cases of one kind.
     struct Row = "soak": Serialize {
-        kind: String = "backend, protocol, and whether a part was recorded";
+        kind: String = "backend, protocol, and whether only a part was recorded";
         runs: u64 = "cases";
         killed: u64 = "programs that were killed before their end";
-        incomplete: u64 = "killed ones that left a capture without its end";
+        incomplete: u64 = "killed programs that left an incomplete capture";
         launches: u64 = "launches that were compared as a whole";
-        accesses: u64 ["accesses"] = "accesses of threads";
+        accesses: u64 ["accesses"] = "thread accesses";
         capture_bytes: u64 ["bytes"] = "of all captures";
-        failures: u64 = "cases that went wrong";
+        failures: u64 = "failed cases";
         seconds: f64 ["s"] = "time of the cases";
     }
 }
@@ -157,7 +157,7 @@ struct Soak<'a> {
 }
 
 impl Soak<'_> {
-    /// Runs cases until the time is over or the user interrupts.
+    /// Runs cases until time is up or the user interrupts.
     fn many(&mut self, programs: &[Program<'_>]) -> Result<(), Failure> {
         let limit = Duration::try_from_secs_f64(self.args.hours * 3600.0).unwrap_or(Duration::MAX);
         let mut seeds = Random::new(self.results.seed);

@@ -1,4 +1,4 @@
-//! Programs of the soak, each with a verified trace as the reference of its cases.
+//! Programs of the soak test, each with a verified trace as the reference for its cases.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -31,7 +31,7 @@ pub struct Source {
     names: Vec<String>,
 }
 
-/// A program with the reference trace of its cases.
+/// A program with the reference trace for its cases.
 pub struct Program<'a> {
     pub built: Built<'a>,
     /// Suite, program, size and backend, for messages.
@@ -176,7 +176,7 @@ impl Source {
 }
 
 impl Program<'_> {
-    /// Runs the program traced, in `folder`, with its capture there, too.
+    /// Runs the traced program in `folder`, and writes its capture there.
     pub fn trace(
         &self,
         draw: &Draw,

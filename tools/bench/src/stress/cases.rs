@@ -61,13 +61,13 @@ impl Case {
     }
 }
 
-/// A name, and the numbers of rings, units per piece, pieces per ring, pieces on the host, workers, and microseconds
-/// that workers pause at most; 0 for the default.
+/// A name, and the numbers of rings, units per piece, pieces per ring, pieces on the host, workers, and the longest pause of
+/// workers in microseconds; 0 for the default.
 type Setting = (&'static str, [u16; 6]);
 
 /// Sizes of buffers, from the default to the minimum.
 const SETTINGS: [Setting; 5] = [
-    ("usual buffers", [0; 6]),
+    ("default buffers", [0; 6]),
     (
         "1 ring, 2 pieces of 512 bytes, host has room for 1",
         [1, 32, 2, 1, 0, 0],
@@ -77,7 +77,7 @@ const SETTINGS: [Setting; 5] = [
         [4, 32, 2, 2, 0, 0],
     ),
     (
-        "a ring an SM, pieces of 512 bytes, 2 consumers",
+        "a ring per SM, pieces of 512 bytes, 2 consumers",
         [0, 32, 0, 2, 2, 0],
     ),
     (
@@ -86,7 +86,7 @@ const SETTINGS: [Setting; 5] = [
     ),
 ];
 
-/// Launches of each run of the stress kernel; traced on a GPU, there are 25 runs.
+/// Launches per run of the stress kernel; traced on a GPU, it runs 25 times.
 const LAUNCHES: u32 = 40;
 const MANY: &str = "70000";
 
@@ -120,7 +120,7 @@ fn in_situ(mut case: Case) -> Option<Case> {
             case.warning = None;
             case.config = Config::default();
         }
-        // A capture in situ grows with the number of launches, not of accesses.
+        // An in-situ capture grows with the number of launches, not accesses.
         _ if case.file_limit_kib.is_some() => {
             case.program = "ways";
             case.arguments = vec!["launches".to_owned(), MANY.to_owned()];
@@ -234,7 +234,7 @@ fn ways() -> Vec<Case> {
     let arguments = ["launches", MANY];
     cases.push(Case::new("ways", "launches", "ways", &arguments));
     cases.push(Case {
-        warning: Some("nothing has moved for 1 s"),
+        warning: Some("no progress for 1 s"),
         config: Config {
             watchdog: Some(Duration::from_secs(1)),
             consumer_pause: Duration::from_millis(2500),

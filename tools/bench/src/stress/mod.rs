@@ -29,7 +29,8 @@ pub struct Args {
     /// Bundle of the suite `stress` (`superstep bundle stress --out DIR`, with `--protocol stream` or `--in-situ`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// Only cases whose group and name, joined by a slash, match one of these comma-separated patterns: globs, or `regex:EXPR`.
+    /// Run only cases whose group and name, joined by a slash, match one of these comma-separated patterns: globs, or
+    /// `regex:EXPR`.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
     /// Time limit in seconds after which a run counts as hanging.
@@ -248,7 +249,7 @@ impl Stress<'_> {
         let first = self.fingerprints.entry(number);
         let first = first.or_insert_with(|| found.fingerprints.clone());
         (*first != found.fingerprints)
-            .then(|| "its accesses differ from those with usual buffers".to_owned())
+            .then(|| "its accesses differ from those with default buffers".to_owned())
     }
 }
 
@@ -258,7 +259,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// Returns the problem of a launch that takes too long.
+/// Reports a launch that takes too long.
 fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     let each = |figures: &[Value]| {
         let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();
@@ -266,7 +267,7 @@ fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     };
     let added = each(traced)? - each(native)?;
     (added > MOST_ADDED_US).then(|| {
-        format!("a launch takes {added:.1} µs longer, at most {MOST_ADDED_US} are allowed")
+        format!("a launch takes {added:.1} µs longer; at most {MOST_ADDED_US} µs are allowed")
     })
 }
 

@@ -69,7 +69,7 @@ pub fn problems(
     if let Some(native) = native.filter(|_| case.end.is_some())
         && native.end != ran.end
     {
-        problems.push(format!("it {}, and untraced {}", ran.end, native.end));
+        problems.push(format!("it {}, but untraced it {}", ran.end, native.end));
     }
     if case.end == Some(End::Exited(0)) && !ran.stdout.contains("PASSED") {
         problems.push("the program's own results are wrong".to_owned());
@@ -84,7 +84,7 @@ pub fn problems(
     let (whole, all) = (found.whole_launches, found.launches);
     if whole < case.least_whole_launches {
         problems.push(format!(
-            "{whole} whole launches, not {}",
+            "{whole} whole launches instead of at least {}",
             case.least_whole_launches
         ));
     }
@@ -103,10 +103,10 @@ pub fn problems(
         match announced {
             Some(expected) if expected == found.accesses => {}
             Some(expected) => problems.push(format!("{} accesses, not {expected}", found.accesses)),
-            None => problems.push("no number of accesses was printed".to_owned()),
+            None => problems.push("the program printed no number of accesses".to_owned()),
         }
         if whole != all {
-            problems.push(format!("{whole} of {all} launches whole"));
+            problems.push(format!("{whole} of {all} launches are whole"));
         }
     }
     match summary {
@@ -124,7 +124,7 @@ fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
         ("warning", case.warning, &summary.warnings),
     ] {
         if let Some(text) = expected.filter(|text| !lines.iter().any(|line| line.contains(text))) {
-            problems.push(format!("no {kind} says {text:?}"));
+            problems.push(format!("no {kind} contains {text:?}"));
         }
     }
     if case.fault.is_none() && case.end.is_some() {

@@ -1,9 +1,9 @@
-//! Binaries in the folder of the one under test, for the end-to-end tests.
+//! Binaries beside the one under test, for end-to-end tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a binary in the folder of the one under test, and returns its output.
+/// Runs a binary in `folder`, and returns its output.
 pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(binary);
@@ -35,7 +35,7 @@ pub fn binaries() -> Option<[PathBuf; 2]> {
     if absent.is_some() || superstep_toolchain::Toolchain::locate().is_err() {
         let required = std::env::var_os("SUPERSTEP_REQUIRE_TOOLS");
         assert!(required.is_none_or(|value| value != "1"), "{absent:?}");
-        eprintln!("skipped: tools or {absent:?} are not here; run `cargo xtask test`");
+        eprintln!("skipped: tools or {absent:?} are missing; run `cargo xtask test`");
         return None;
     }
     Some([bench.to_owned(), bench.with_file_name("superstep")])

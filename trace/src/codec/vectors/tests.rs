@@ -13,7 +13,7 @@ proptest! {
         let low = crate::codec::bits::low_bits(width);
         let addresses = far.map(|far| base.wrapping_add(far & low));
         if Avx2::detect().is_some() {
-            // SAFETY: `Avx2` proves the feature.
+            // SAFETY: `Avx2` proves that the processor has the feature.
             let whole = unsafe { Row::whole(frame, &addresses) };
             prop_assert_eq!(whole, Row::new(frame, &addresses));
         }

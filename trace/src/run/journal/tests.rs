@@ -57,7 +57,7 @@ fn a_summary_is_read_from_a_journal() {
     journal.launch("a", 5).unwrap();
     assert_eq!(Summary::read(&path).unwrap(), expected);
 
-    // A journal that is cut off anywhere covers everything before.
+    // A journal that is truncated anywhere covers everything before that point.
     let whole = std::fs::read(&path).unwrap();
     let begun = whole.iter().position(|&byte| byte == b'\n').unwrap();
     for length in 0..=whole.len() {
@@ -71,7 +71,7 @@ fn a_summary_is_read_from_a_journal() {
 }
 
 #[test]
-fn journal_of_another_version_is_refused() {
+fn journal_with_another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("summary.jsonl");
     let begin = Summary {

@@ -1,3 +1,5 @@
+//! Tests of `protocol`.
+
 use super::Protocol;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Captures for tests and benchmarks. Errors while writing them panic.
+//! Captures for tests and benchmarks. Errors while writing them cause panics.
 
 pub mod synthetic;
 
@@ -94,7 +94,7 @@ pub struct CaptureBuilder {
 }
 
 impl CaptureBuilder {
-    /// Creates a capture of the CPU backend in `folder`, of a program with one module.
+    /// Creates a CPU backend capture in `folder`, for a program with one module.
     pub fn new(folder: &Path, module: &ModuleTable) -> Self {
         Self::with_header(folder, &Header::new(Backend::Cpu), module)
     }
@@ -136,7 +136,7 @@ impl CaptureBuilder {
         self.allocate_from(None, address, bytes, kind)
     }
 
-    /// Adds an allocation by a call at `place`.
+    /// Adds an allocation made by a call at `place`.
     pub fn allocate_from(
         &mut self,
         place: Option<SourcePlace>,
@@ -192,7 +192,7 @@ impl CaptureBuilder {
         self.opaque_call(kernel, None);
     }
 
-    /// Adds an opaque launch by a known call.
+    /// Adds an opaque launch made by a known call.
     pub fn opaque_call(&mut self, kernel: Option<&str>, call: Option<KnownCall>) {
         let launch = OpaqueLaunch {
             sequence: self.next_sequence(),

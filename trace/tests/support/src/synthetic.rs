@@ -11,11 +11,11 @@ use superstep_trace::{
     LaunchId, Op, Outcome, SiteId, StreamId, TraceError,
 };
 
-/// Site 0 loads, site 1 stores. `ARRAY` has the addresses of the two arrays.
+/// Addresses of the two arrays. Site 0 loads, and site 1 stores.
 const ARRAY: [u64; 2] = [0x7f00_0000_0000, 0x7f10_0000_0000];
 const THREADS: u64 = 256;
 const PAGE_WORDS: u64 = 1024;
-/// Accesses of each thread: seven loads and a store.
+/// Accesses per thread: seven loads and a store.
 pub const ACCESSES_PER_THREAD: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn fill(group: &mut AccessGroup, site: u32, thread: u64, address: impl Fn(u64) -
     }
 }
 
-/// Returns the accesses of the warp that starts with `thread` in launch `number`, over arrays of `words` words.
+/// Passes to `sink` the accesses of the warp that starts with `thread` in launch `number`, over arrays of `words` words.
 pub fn warp(
     pattern: Pattern,
     number: u32,
@@ -130,7 +130,7 @@ pub fn write(
     for number in 0..launches {
         writer.event(&Event::Launch(launch(number, words)))?;
         let pattern = pattern(number);
-        // The threads of a chunk, as with a worker of the CPU backend.
+        // Threads per chunk, as with a worker of the CPU backend.
         let threads = match pattern {
             Pattern::Regular => 1 << 18,
             Pattern::Scattered | Pattern::OnePage => 1 << 13,
@@ -171,11 +171,11 @@ pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result
     ))
 }
 
-/// Analyses with one thread and hash maps with one entry per address, as in the thesis. Unlike the engine, it supports only
-/// aligned words of a single kernel.
+/// Analyses a program with one thread and hash maps with one entry per address, as in the thesis. Unlike the engine, it
+/// supports only aligned words of a single kernel.
 pub fn simple(program: &Program) -> Sums {
     let (mut loaded, mut received, mut stored) = (0, 0, 0);
-    // Address → writers of the last launch that wrote it, each with whether another CTA has read it.
+    // Address → writers in the last launch that wrote it, each with whether another CTA has read its value.
     let mut last: HashMap<u64, Vec<(u32, bool)>> = HashMap::new();
     for (_, chunks) in program {
         let mut now: HashMap<u64, Vec<(u32, bool)>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! The packed files run in any folder.
+//! Tests that the packed files run in any folder.
 
 use std::process::Command;
 
@@ -6,8 +6,8 @@ use superstep_toolchain::Toolchain;
 
 use super::*;
 
-/// Returns the folder of this build's binaries and a toolchain, or prints why there is none, which `SUPERSTEP_REQUIRE_TOOLS=1` makes a
-/// failure.
+/// Returns the folder with this build's binaries, and a toolchain. If there is none, prints the reason; with
+/// `SUPERSTEP_REQUIRE_TOOLS=1`, that is a failure.
 fn built() -> Option<(std::path::PathBuf, Toolchain)> {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(Path::parent).unwrap();
@@ -25,8 +25,8 @@ fn built() -> Option<(std::path::PathBuf, Toolchain)> {
     None
 }
 
-/// Both backends' code is compiled, a probe is inserted, a golden result compared and a table written as Parquet, all in a
-/// folder that is not the one which was packed.
+/// Compiles code for both backends, inserts a probe, compares a golden result and writes a table as Parquet, all in a folder
+/// other than the packed one.
 #[test]
 fn an_unpacked_archive_runs_in_any_folder() {
     let Some((binaries, tools)) = built() else {

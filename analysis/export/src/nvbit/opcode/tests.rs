@@ -1,4 +1,4 @@
-//! Tests of `opcode`.
+//! Tests for `opcode`.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn global(opcode: &str) -> Option<(Op, u32, bool)> {
 }
 
 #[test]
-fn opcodes_of_global_memory() {
+fn global_memory_opcodes_have_an_operation_and_a_width() {
     assert_eq!(global("LDG.E"), Some((Op::Load, 4, false)));
     assert_eq!(global("LDG.E.64.CONSTANT"), Some((Op::Load, 8, false)));
     assert_eq!(global("LDG.E.U8.CONSTANT"), Some((Op::Load, 1, false)));
@@ -32,7 +32,7 @@ fn opcodes_of_global_memory() {
 }
 
 #[test]
-fn opcodes_of_other_memory() {
+fn opcodes_for_other_memory_are_not_global() {
     for opcode in ["LDS.U.32", "STS", "LDL", "STL.64", "ATOMS.ADD", "LDC"] {
         assert_eq!(meaning(opcode), Meaning::OtherMemory, "{opcode}");
     }

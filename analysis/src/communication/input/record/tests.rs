@@ -1,4 +1,4 @@
-//! Tests of `record`.
+//! Tests for `record`.
 
 use super::*;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn a_broadcast_is_one_record() {
 }
 
 #[test]
-fn a_record_is_small() {
+fn a_record_takes_24_bytes() {
     assert_eq!(size_of::<Record>(), 24);
 }
 

@@ -1,4 +1,4 @@
-//! Tests of `strides`.
+//! Tests for `strides`.
 
 use super::*;
 use crate::communication::spill::file::SpillFolder;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use superstep_trace::Cancellation;
 
 #[test]
-fn runs_are_small() {
+fn a_run_takes_24_bytes() {
     assert_eq!(size_of::<Run>(), 24);
 }
 
 proptest! {
     #[test]
-    fn addresses_survive_as_runs(addresses in prop::collection::vec((0u32..2, 0u64..40, any::<bool>()), 0..60), spill in any::<bool>()) {
+    fn runs_preserve_the_distances_of_addresses(addresses in prop::collection::vec((0u32..2, 0u64..40, any::<bool>()), 0..60), spill in any::<bool>()) {
         let mut runs = Runs::default();
         let mut sets = [BTreeSet::new(), BTreeSet::new()];
         for &(cta, address, far) in &addresses {

@@ -1,4 +1,4 @@
-//! Tests of `spill`.
+//! Tests for `spill::file`.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
-//! Tests of `shadow_file`.
+//! Tests for `shadow_file`.
 
 use super::*;
 
 #[test]
-fn a_page_survives_as_bytes() {
+fn a_page_round_trips_through_bytes() {
     for words in [true, false] {
         let mut page = Page::new(Tag::HOST, words, words);
         page.write(0, 64, 8, 3, 4);

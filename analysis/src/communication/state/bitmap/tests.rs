@@ -1,4 +1,4 @@
-//! Tests of `bitmap`.
+//! Tests for `bitmap`.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 proptest! {
     #[test]
-    fn behaves_as_a_set(ranges in prop::collection::vec((0usize..PAGE_BYTES, 0usize..200), 1..20)) {
+    fn behaves_like_a_set(ranges in prop::collection::vec((0usize..PAGE_BYTES, 0usize..200), 1..20)) {
         let mut bitmap = Bitmap::new();
         for _ in 0..2 {
             let mut set = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Tests of `host`.
+//! Tests for `host`.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 proptest! {
     #[test]
-    fn behaves_as_a_set(steps in prop::collection::vec((any::<bool>(), 0u64..200, 0u64..60), 0..40)) {
+    fn behaves_like_a_set(steps in prop::collection::vec((any::<bool>(), 0u64..200, 0u64..60), 0..40)) {
         let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
         for (add, start, len) in steps {
             if add {

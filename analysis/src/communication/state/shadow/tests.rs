@@ -1,4 +1,4 @@
-//! Tests of `shadow`.
+//! Tests for `shadow`.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_tag_contains_launch_and_cta() {
 }
 
 #[test]
-fn a_write_of_part_of_a_word_splits_the_page_and_keeps_its_state() {
+fn a_partial_word_write_splits_the_page_and_keeps_its_state() {
     let mut page = Page::new(Tag::HOST, true, true);
     page.write(0, 8, 8, 1, 4);
     page.write(4, 4, 4, 1, 5);
@@ -39,7 +39,7 @@ fn a_write_of_part_of_a_word_splits_the_page_and_keeps_its_state() {
 }
 
 #[test]
-fn the_host_overwrites_a_range() {
+fn a_host_write_replaces_the_writers_of_a_range() {
     let mut page = Page::new(Tag::NEVER, true, false);
     page.write(0, 8, 4, 0, 1);
     page.write(0, 8, 4, 0, 2);

@@ -3,7 +3,7 @@
 use super::rewrite_miscompiled;
 
 #[test]
-fn set_to_single_precision_becomes_selp() {
+fn set_with_a_single_precision_result_becomes_selp() {
     let cases = [
         (
             "set.eq.f32.u32 %r1, %r2, 7;",

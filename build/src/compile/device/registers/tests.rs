@@ -3,14 +3,14 @@
 use super::*;
 use std::slice::from_ref;
 
-/// Threads of the largest CTA, and warps in a partition if as many as possible are resident.
+/// Returns the number of threads in the largest CTA, and of warps per partition if as many as possible are resident.
 fn room(registers: u32) -> (u32, u32) {
     let warps = 512 / registers.next_multiple_of(8);
     ((4 * warps * 32).min(1024), warps.min(16))
 }
 
 #[test]
-fn limits_match_those_of_ptxas_for_the_size_of_a_cta() {
+fn limits_match_those_of_ptxas_for_each_cta_size() {
     // From `ptxas -v` (12.9) for a kernel that could use all registers, with `.maxntid` of these sizes.
     let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
     for (threads, registers) in printed {
@@ -44,7 +44,7 @@ fn registers<const N: usize>(list: [(&str, u32); N]) -> Registers {
 }
 
 #[test]
-fn kernels_that_take_too_many_registers_are_limited_and_no_others() {
+fn only_kernels_that_use_too_many_registers_are_limited() {
     let names = ["plain", "bound", "small", "grid", "own"];
     let of =
         |counts: [u32; 5]| registers(std::array::from_fn::<_, 5, _>(|i| (names[i], counts[i])));
@@ -64,13 +64,13 @@ fn kernels_that_take_too_many_registers_are_limited_and_no_others() {
             "bound()\n.maxntid 256\n.maxnreg 64\n{",
         )
         .replace("@small\n{", "@small\n.maxnreg 32\n{");
-    assert_eq!(resident, expected, "the program asks how many CTAs fit");
+    assert_eq!(resident, expected, "the program queries how many CTAs fit");
     let native = from_ref(&native);
     assert_eq!(limited(PTX, native, native, true), None);
 }
 
 #[test]
-fn the_lowest_limit_of_all_architectures_is_used() {
+fn the_lowest_limit_over_all_architectures_is_used() {
     let both = |counts: [u32; 2]| counts.map(|count| registers([("plain", count)]));
     let (native, probed) = (both([80, 72]), both([81, 72]));
     let text = limited(PTX, &native, &probed, false).unwrap();

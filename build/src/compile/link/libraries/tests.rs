@@ -1,9 +1,9 @@
-//! Output of ldd, and which libraries a program needs.
+//! Parsing of ldd's output, and the libraries that a program needs.
 
 use super::*;
 
 #[test]
-fn lines_of_ldd_are_read() {
+fn lines_of_ldd_output_are_parsed() {
     let read = |line| library(line).map(|found| (found.supplier(), found.name, found.path));
     let path = |path: &str| Some(PathBuf::from(path));
     let found = read("\tlibshift.so => /a (b)/libshift.so (0x00007f41)").unwrap();

@@ -1,4 +1,4 @@
-//! Records of programs in executables.
+//! Device code records in executables.
 
 use super::*;
 

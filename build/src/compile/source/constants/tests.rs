@@ -1,4 +1,4 @@
-//! Values of constants for the four patterns.
+//! Constants replaced in definitions of all supported forms.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn four(text: &str) -> Option<String> {
 }
 
 #[test]
-fn values_are_replaced_and_nothing_else() {
+fn only_the_values_of_definitions_are_replaced() {
     for (before, after) in [
         (
             "#define N 16 // runs\n#define NN 3\n",
@@ -41,7 +41,7 @@ fn values_are_replaced_and_nothing_else() {
 }
 
 #[test]
-fn text_without_a_definition_gives_none() {
+fn text_without_a_definition_returns_none() {
     for text in [
         "int M = 1; N = 2; f(N);",
         "bool same(int N == 3);",

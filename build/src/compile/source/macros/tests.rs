@@ -3,7 +3,7 @@
 use super::of_nvcc;
 
 #[test]
-fn versions_and_architectures_are_in_macros() {
+fn macros_contain_versions_and_architectures() {
     let flags = of_nvcc("12.9.86", &[90, 80, 90]);
     for flag in [
         "-D__CUDACC_VER_MAJOR__=12",

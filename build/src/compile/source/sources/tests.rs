@@ -35,14 +35,14 @@ fn textures_are_found_in_included_files() {
     write("other/decl.h", "static texture <float, 2> image;\n");
     assert!(have_texture_references(&program(folder.path(), "other")));
     let elsewhere = have_texture_references(&program(folder.path(), "src"));
-    assert!(!elsewhere, "the include folder counts");
+    assert!(!elsewhere, "only the given include folder is searched");
     assert!(!have_texture_objects(&program(folder.path(), "other")));
     write("other/decl.h", "void f(cudaTextureObject_t image);\n");
     assert!(have_texture_objects(&program(folder.path(), "other")));
 }
 
 #[test]
-fn declarations_move_to_constant_memory() {
+fn texture_references_are_declared_in_constant_memory() {
     let moved =
         in_constant_memory("  static texture<int> a;\ntexture <float, 2> b; // texture<char>\n");
     assert_eq!(

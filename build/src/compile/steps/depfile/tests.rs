@@ -4,7 +4,7 @@ use super::parse;
 use std::path::PathBuf;
 
 #[test]
-fn spaces_and_continuations() {
+fn spaces_and_continued_lines_are_parsed() {
     let files = parse("out.bc: a.cu \\\n  include/b\\ c.h /usr/x$$y.h \\\n  a.cu\nother: z.h\n");
     let expected: Vec<PathBuf> = ["a.cu", "include/b c.h", "/usr/x$y.h"]
         .map(PathBuf::from)

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_changed_file_has_another_hash() {
+fn a_changed_file_has_a_different_hash() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a");
     fs::write(&file, "one").unwrap();

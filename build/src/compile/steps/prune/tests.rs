@@ -48,7 +48,7 @@ fn least_recently_used_steps_are_removed_and_recent_ones_kept() {
 }
 
 #[test]
-fn unfinished_steps_of_killed_processes_are_removed() {
+fn unfinished_steps_from_killed_processes_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let cache = StepCache::new(folder.path());
     let (old, new) = (cache.scratch().unwrap(), cache.scratch().unwrap());

@@ -59,16 +59,20 @@ fn a_step_is_repeated_only_after_a_change() {
     write("header", "b");
     assert_eq!([run(&tool), run(&tool)], ["ab 1", "ab 1"]);
     write("header", "cc");
-    assert_eq!(run(&tool), "acc 2", "the header counts");
+    assert_eq!(run(&tool), "acc 2", "the header is part of the key");
     write("header", "b");
-    assert_eq!(run(&tool), "ab 2", "the old state is still there");
+    assert_eq!(run(&tool), "ab 2", "the old result is still cached");
     write("in", "dd");
-    assert_eq!(run(&tool), "ddb 3", "the input counts");
+    assert_eq!(run(&tool), "ddb 3", "the input is part of the key");
     let newer = Tool {
         identity: "2".into(),
         ..tool
     };
-    assert_eq!(run(&newer), "ddb 4", "the tool's version counts");
+    assert_eq!(
+        run(&newer),
+        "ddb 4",
+        "the tool's version is part of the key"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of the wheels' installation; the last ones run the real pip, offline.
+//! Tests of the wheels' installation; some run the real pip, offline.
 
 use super::*;
 use crate::cuda::toolkit::tests::fake_toolkit;
@@ -30,7 +30,7 @@ fn the_folder_changes_with_the_pins() {
     }
 }
 
-/// Runs the real pip on one wheel that says it is version 1 of `superstep-no-such-package`.
+/// Runs the real pip on one wheel that claims to be version 1 of `superstep-no-such-package`.
 fn pip_on_a_local_wheel(pinned: &'static str) -> Option<Result<Vec<PathBuf>, WheelError>> {
     let has_pip = Command::new("python3")
         .args(["-m", "pip", "--version"])
@@ -40,7 +40,7 @@ fn pip_on_a_local_wheel(pinned: &'static str) -> Option<Result<Vec<PathBuf>, Whe
             std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_none(),
             "python3 with pip is required"
         );
-        eprintln!("skipped: no python3 with pip here");
+        eprintln!("skipped: python3 with pip is not available");
         return None;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn pip_on_a_local_wheel(pinned: &'static str) -> Option<Result<Vec<PathBuf>, Whe
 }
 
 #[test]
-fn pip_refuses_a_wheel_with_another_hash() {
+fn pip_refuses_a_wheel_with_a_wrong_hash() {
     let zeroes = "0000000000000000000000000000000000000000000000000000000000000000";
     let Some(result) = pip_on_a_local_wheel(zeroes) else {
         return;
@@ -87,7 +87,7 @@ fn a_wheel_that_the_index_does_not_have_is_named() {
             assert!(is_named, "{text}");
         }
         Err(WheelError::NoPip | WheelError::NoPython(_)) => {
-            eprintln!("skipped: no python3 with pip here")
+            eprintln!("skipped: python3 with pip is not available")
         }
         other => panic!("{other:?}"),
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn launch_ranges() {
+fn launch_ranges_are_parsed() {
     assert_eq!(parse_range("3").unwrap(), 3..=3);
     assert_eq!(parse_range("1..4").unwrap(), 1..=4);
     assert!(parse_range("4..1").is_err());

@@ -37,7 +37,7 @@ fn different_counts_or_digests_are_a_difference() {
 }
 
 #[test]
-fn a_run_in_situ_has_no_digest_and_agrees_within_its_bounds() {
+fn an_in_situ_run_has_no_digest_and_agrees_within_its_bounds() {
     let run = |in_situ, digest, communicated, most: Option<u64>| {
         let between = most.map(|most| Bounds {
             least: communicated,

@@ -19,7 +19,7 @@ fn space(executions: &[u64]) -> Space {
     space
 }
 
-/// Three standard deviations of the binomial distribution.
+/// Asserts that counts are within three standard deviations of the binomial distribution.
 fn assert_shares(counts: &[u32], shares: &[f64]) {
     let all = f64::from(counts.iter().sum::<u32>());
     for (count, share) in counts.iter().zip(shares) {
@@ -64,7 +64,7 @@ fn threads_are_chosen_as_often_as_they_execute_the_instruction() {
 }
 
 #[test]
-fn places_are_named_once() {
+fn places_are_listed_once() {
     let space = space(&[5, 5]);
     let choices: Vec<Choice> = (0..50).filter_map(|n| space.choose(1, n)).collect();
     assert_eq!(space.places(&choices), BTreeMap::from([(0, vec![0, 1])]));

@@ -1,4 +1,4 @@
-//! Calls of all kinds: lambdas, direct, recursive, through pointers, virtual, and with structures passed by value.
+//! Calls of all kinds: to lambdas, direct, recursive, through pointers, virtual, and with structures passed by value.
 
 use super::super::super::scope::pick;
 use super::{Body, Pointer, Table};
@@ -25,7 +25,7 @@ impl Body<'_> {
         allowed
     }
 
-    /// Declares the result of a call that the recursion depth guards.
+    /// Declares the result of a call guarded by the recursion depth.
     fn called(&mut self, callee: &str, choices: [u16; 4]) {
         let first = self.writable(choices[1]);
         let second = self.any(choices[2]);
@@ -104,7 +104,7 @@ impl Body<'_> {
         self.either(&value, &other, &result);
     }
 
-    /// Writes a virtual call of one of two objects of different classes.
+    /// Writes a virtual call on one of two objects of different classes.
     pub(super) fn call_virtually(&mut self, choices: [u16; 4]) {
         if !self.program.indirect {
             return self.atomic(choices);

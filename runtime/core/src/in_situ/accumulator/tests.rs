@@ -32,7 +32,7 @@ fn words_of(cta: u32, address: u64) -> AccessGroup {
     group
 }
 
-/// Each CTA reads half of what it wrote and half of what the next one did, by two workers.
+/// Each CTA reads half of what it wrote and half of what the next one wrote, on two workers.
 #[test]
 fn blocks_of_ctas_have_the_sums_of_their_ctas() {
     let received = |blocks: CtaBlocks| -> BTreeMap<(u32, u32), (u64, u64)> {
@@ -79,7 +79,7 @@ fn blocks_of_ctas_have_the_sums_of_their_ctas() {
 }
 
 #[test]
-fn workers_share_memory_and_many_parts_come_early() {
+fn workers_share_memory_and_many_parts_are_taken_early() {
     const CTAS: u32 = 80_000;
     let shadow = Shadow::default();
     let (write, read) = (launch("write", CTAS), launch("read", CTAS));
@@ -108,7 +108,7 @@ fn workers_share_memory_and_many_parts_come_early() {
         })
     };
     assert_eq!(work(&write, Op::Store, 0), []);
-    // Each reads half of what it wrote and half of what the next one did, but the last.
+    // Each CTA but the last reads half of what it wrote and half of what the next one wrote.
     let early = work(&read, Op::Load, 64);
     let (sums, parts) = read.found();
     assert!(early.len() >= 2 * MANY_PARTS && !parts.received.is_empty());

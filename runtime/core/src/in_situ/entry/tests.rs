@@ -49,7 +49,7 @@ fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
         (entry.mark(C, 0b0110), entry.mark(C, 0b0011)),
         (0b0110, 0b0001)
     );
-    // Its marks move along.
+    // Its marks move with it.
     entry.write(C, true);
     assert_eq!(
         (entry.source(C), entry.mark(C, 0b1111)),
@@ -67,7 +67,7 @@ fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
 }
 
 #[test]
-fn atomics_of_multiple_ctas_do_not_race() {
+fn atomics_from_multiple_ctas_do_not_race() {
     let mut entry = Entry::UNKNOWN;
     entry.write(A, false);
     entry.write(B, false);

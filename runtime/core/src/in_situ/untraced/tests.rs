@@ -6,7 +6,7 @@ use super::*;
 fn every_byte_has_its_last_writer() {
     let entries = [Entry::UNWRITTEN, Entry::HOST, Entry::UNKNOWN];
     let (mut ranges, mut plain) = (Untraced::default(), [Entry::UNWRITTEN; 64]);
-    // Numbers that only look random.
+    // Reproducible pseudorandom numbers.
     let mut seed = 12345u64;
     for _ in 0..5000 {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);

@@ -6,7 +6,7 @@ use superstep_trace::probe::{Combine, Field, FieldsIn, KernelSlots, Word};
 use superstep_trace::{LaunchId, ProbeSpec, StreamId};
 
 #[test]
-fn a_launch_has_the_layout_of_the_header() {
+fn launch_view_has_the_layout_from_the_header() {
     assert_eq!(size_of::<LaunchView>(), 104);
     assert_eq!(offset_of!(LaunchView, elapsed_ns), 40);
     assert_eq!(offset_of!(LaunchView, values), 64);
@@ -86,7 +86,7 @@ fn observers_set_parameters_switch_the_probe_and_get_results() {
     assert!(ask(&probe, &launch(2), &layout, &mut parameters));
     assert!(!ask(&probe, &launch(3), &layout, &mut parameters));
     assert_eq!(parameters, [7]);
-    // Two CTAs of two places of two fields.
+    // Two CTAs, each with two places of two fields.
     let found = Found {
         values: vec![1, 10, 2, 20, 3, 30, 4, 40],
         ..Found::default()

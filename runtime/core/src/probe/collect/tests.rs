@@ -4,7 +4,7 @@ use super::*;
 use superstep_trace::probe::{Combine, Word};
 
 #[test]
-fn a_row_of_threads_is_summed_up() {
+fn a_row_of_threads_is_summarised() {
     let field = |combine| Field {
         name: "f".into(),
         word: Word::U32,

@@ -4,7 +4,7 @@ use super::*;
 use std::mem::{offset_of, size_of};
 
 #[test]
-fn the_context_has_the_layout_of_the_header() {
+fn the_context_has_the_layout_from_the_header() {
     assert_eq!(size_of::<ProbeContext>(), 72);
     assert_eq!(offset_of!(ProbeContext, tables), 32);
     assert_eq!(offset_of!(ProbeContext, launch), 56);

@@ -10,6 +10,10 @@ fn there_is_one_device_by_default() {
     );
     // SAFETY: takes no pointers.
     let enabled = unsafe { cudaDeviceEnablePeerAccess(0, 0) };
-    assert_eq!(enabled, CudaError::INVALID_DEVICE.0, "itself");
+    assert_eq!(
+        enabled,
+        CudaError::INVALID_DEVICE.0,
+        "a device is not its own peer"
+    );
     assert_eq!((current(), of(0x1000)), (0, 0));
 }

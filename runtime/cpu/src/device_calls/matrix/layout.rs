@@ -2,8 +2,9 @@
 
 use superstep_trace::matrix::{Element, Part, Shape};
 
-/// Lanes that hold the numbers of a matrix, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. (The manual leaves `wmma`
-/// unspecified; here, further blocks of 8 columns follow.) Numbers of less than 8 bits are combined into registers.
+/// Assignment of a matrix's numbers to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. (The
+/// manual leaves `wmma` unspecified; here, further blocks of 8 columns follow.) Numbers with fewer than 8 bits are packed
+/// into registers.
 pub struct Layout {
     part: Part,
     /// Binary logarithm of the number of blocks: of 8 rows (A, C), or of the four lanes' neighbouring numbers along k (B).
@@ -37,7 +38,7 @@ impl Layout {
         }
     }
 
-    /// Returns row and column of the first number in a lane's register.
+    /// Returns the row and column of the first number in a lane's register.
     pub fn position(&self, lane: u32, unit: u32) -> (u32, u32) {
         let (group, member) = (lane / 4, lane % 4);
         let split = |number: u32| {
@@ -58,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether the numbers of a register are neighbours in a row, not in a column.
+    /// Returns whether the numbers in a register are neighbours in a row rather than in a column.
     pub fn follow_in_row(&self) -> bool {
         self.part != Part::B
     }

@@ -1,4 +1,4 @@
-//! A warp's operations on matrices (tensor cores), carried out for all of its lanes at once.
+//! Warp-level matrix operations (tensor cores), executed for all lanes at once.
 
 mod layout;
 mod product;
@@ -22,7 +22,7 @@ type Lanes<'a> = [&'a Lane; WARP_LANES as usize];
 
 impl Lane {
     fn get(&self, register: usize) -> u32 {
-        // SAFETY: a lane's registers are its own and alive while it waits here; all places are below `REGISTERS`, or this panics.
+        // SAFETY: a lane's registers are its own and live while it waits here; an index beyond `REGISTERS` panics.
         unsafe { (&*self.registers)[register] }
     }
 
@@ -31,7 +31,7 @@ impl Lane {
         unsafe { (&mut *self.registers)[register] = value }
     }
 
-    /// Returns a register of 32 bits, or a pair with 64.
+    /// Returns a 32-bit register, or a pair of registers as 64 bits.
     fn unit(&self, first: usize, unit: usize, is_wide: bool) -> u64 {
         if !is_wide {
             return u64::from(self.get(first + unit));
@@ -58,7 +58,9 @@ pub fn run(code: u64, lanes: &Lanes) {
         Some(MatrixOperation::Multiply(product)) => product::multiply(product, lanes),
         Some(MatrixOperation::LoadRows(rows)) => load_rows(rows, lanes),
         Some(MatrixOperation::StoreRows(rows)) => store_rows(rows, lanes),
-        None => crate::runtime::unsupported(format_args!("a matrix operation of number {code:#x}")),
+        None => crate::runtime::unsupported(format_args!(
+            "matrix operation {code:#x} is not supported by the CPU backend"
+        )),
     }
 }
 
@@ -126,10 +128,9 @@ fn store(tile: Tile, lanes: &Lanes) {
     }
 }
 
-/// # Safety
-/// `address` must be readable, or a signal from here must be the kernel's.
+/// # Safety `address` must be readable, or a signal raised here must be the kernel's fault.
 unsafe fn read(address: u64, bits: u32) -> u64 {
-    // SAFETY: the caller vouches that these bytes are accessible, or that a signal is the kernel's fault.
+    // SAFETY: the caller guarantees that these bytes are accessible, or that a signal is the kernel's fault.
     unsafe {
         match bits {
             8 => u64::from((address as *const u8).read()),
@@ -140,10 +141,9 @@ unsafe fn read(address: u64, bits: u32) -> u64 {
     }
 }
 
-/// # Safety
-/// `address` must be writable, or a signal from here must be the kernel's.
+/// # Safety `address` must be writable, or a signal raised here must be the kernel's fault.
 unsafe fn write(address: u64, bits: u32, value: u64) {
-    // SAFETY: the caller vouches that these bytes are accessible, or that a signal is the kernel's fault.
+    // SAFETY: the caller guarantees that these bytes are accessible, or that a signal is the kernel's fault.
     unsafe {
         match bits {
             8 => (address as *mut u8).write(value as u8),

@@ -1,15 +1,15 @@
 //! D = A · B + C.
 //!
-//! For each number of D, the products are added to C one by one in the order of k. Integers are exact. In single precision, each product
-//! is exact unless it overflows or underflows, and each sum is rounded to nearest; half-precision results are rounded once, at the end. In
-//! double precision, each step is a fused multiply-add.
+//! For each number of D, the products are added to C one by one in order of k. Integers are exact. In single precision, each
+//! product is exact unless it overflows or underflows, and each sum is rounded to nearest; half-precision results are
+//! rounded once, at the end. In double precision, each step is a fused multiply-add.
 
 use super::Lanes;
 use super::layout::Layout;
 use half::{bf16, f16};
 use superstep_trace::matrix::{Element, Part, Product};
 
-/// Maximum numbers of a matrix: four in each of eight registers of 32 lanes.
+/// Maximum number of elements in a matrix: four in each of eight registers of 32 lanes.
 const MOST: usize = 1024;
 
 /// Collects the numbers that the lanes hold, in row-major order.
@@ -23,7 +23,7 @@ fn gather<T: Copy>(
 ) -> [T; MOST] {
     let layout = Layout::of(product.shape, part, element);
     let (_, columns) = product.shape.extent(part);
-    // Columns of A, or rows of B, that share a place in the layout.
+    // Columns of A, or rows of B, that share a position in the layout.
     let together = match (part, element.bits()) {
         (Part::C, _) => 1,
         (_, bits) => layout.bits / bits,
@@ -63,7 +63,7 @@ fn scatter(product: Product, lanes: &Lanes, number: impl Fn(usize) -> u64) {
     }
 }
 
-/// Adds the products of rows and columns, of `depth` numbers each, to `sums`.
+/// Adds the products of rows and columns, with `depth` numbers each, to `sums`.
 fn accumulate<T: Copy, S: Copy>(
     (rows, columns, depth): (u32, u32, u32),
     a: &[T; MOST],
@@ -152,7 +152,7 @@ fn integers(product: Product, lanes: &Lanes) {
     let mut sums = [0; MOST];
     let (rows, columns, depth) = extents(product);
     let bits = product.a.bits();
-    // Numbers of less than 8 bits are packed into words.
+    // Numbers with fewer than 8 bits are packed into words.
     let depth = if bits < 8 { depth * bits / 32 } else { depth };
     let size = (rows, columns, depth);
     match product.a {

@@ -59,7 +59,7 @@ struct Memory {
 
 impl Memory {
     fn new(tile: Tile) -> Self {
-        // The strides of bits and of numbers of 4 bits are multiples of words.
+        // Strides of 1-bit and 4-bit numbers are multiples of 32 numbers.
         let stride = tile.line() as usize + (64 / tile.element.bits() as usize).max(3);
         let stride = match tile.element.bits() < 8 {
             true => stride.next_multiple_of(32),
@@ -100,7 +100,7 @@ impl Memory {
     }
 }
 
-/// Returns a number of a matrix, small enough that sums of products are exact.
+/// Returns a number for a matrix, small enough that sums of products are exact.
 fn number(element: Element, seed: u64) -> (u64, f64) {
     let small = (seed % 9) as f64 / 4.0 - 1.0;
     match element {
@@ -119,7 +119,7 @@ fn number(element: Element, seed: u64) -> (u64, f64) {
     }
 }
 
-/// Returns the value of a number of D.
+/// Returns the value of a number in D.
 fn value(element: Element, bits: u64) -> f64 {
     match element {
         Element::F16 => f16::from_bits(bits as u16).to_f64(),
@@ -244,7 +244,7 @@ proptest! {
 
     /// Each lane loads two neighbours of a row or column, and stores them back unchanged.
     #[test]
-    fn rows_of_shared_memory(matrices in prop::sample::select(vec![1u32, 2, 4]), transposed: bool, seed: u16) {
+    fn rows_are_loaded_and_stored_back_unchanged(matrices in prop::sample::select(vec![1u32, 2, 4]), transposed: bool, seed: u16) {
         let memory: Vec<u16> = (0..32 * 16).map(|n: u16| n.wrapping_mul(40503).wrapping_add(seed)).collect();
         let rows = Rows { matrices, transposed };
         let mut warp = Warp::new();
@@ -278,14 +278,14 @@ proptest! {
     }
 }
 
-/// Position of number `i` of a lane as the PTX manual states it, from the group, the thread in the group, and `i`.
+/// Position of a lane's number `i` according to the PTX manual, from the group, the thread in the group, and `i`.
 type Written = fn(u32, u32, u32) -> (u32, u32);
 
-/// A shape, a part of its products, the numbers of it per lane, and their positions.
+/// A shape, a part, its element type, the numbers per lane, and their positions.
 type Case = ((u32, u32, u32), Part, Element, u32, Written);
 
 #[test]
-fn fragments_have_the_layout_of_the_manual() {
+fn fragments_have_the_layout_in_the_ptx_manual() {
     use Element::*;
     let cases: &[Case] = &[
         ((16, 8, 8), Part::A, F16, 4, |g, t, i| {
@@ -366,7 +366,7 @@ fn fragments_have_the_layout_of_the_manual() {
 }
 
 #[test]
-fn results_without_a_number_are_canonical_nans() {
+fn nan_results_are_canonical() {
     let shape = Shape { m: 16, n: 8, k: 16 };
     let mut product = Product {
         shape,
@@ -378,7 +378,7 @@ fn results_without_a_number_are_canonical_nans() {
         saturates: false,
     };
     let mut warp = Warp::new();
-    // Infinity and a NaN in row 0 of C, for the first lane; 60000 + 60000 in row 8.
+    // The first lane has infinity and a NaN in row 0 of C, and 60000 + 60000 in row 8.
     let c = Part::C.first_register();
     warp.registers[0][c] = 0xfe01_7c00;
     warp.registers[0][c + 1] = u32::from(f16::from_f32(60000.0).to_bits());

@@ -23,7 +23,7 @@ impl Packer {
         self.put(&value.to_ne_bytes())
     }
     fn format(self, text: &str) -> (String, c_int) {
-        // Alignment as in device code: 8 bytes.
+        // The alignment is 8 bytes, as in device code.
         let mut words = vec![0u64; self.0.len() / 8 + 2];
         // SAFETY: the words have room for the bytes.
         unsafe {
@@ -97,7 +97,7 @@ fn every_conversion_is_formatted() {
 }
 
 #[test]
-fn strings_end_at_the_last_readable_page() {
+fn strings_longer_than_a_page_are_read_completely() {
     let long = CString::new(vec![b'x'; 10_000]).unwrap();
     assert_eq!(device_string(long.as_ptr() as u64).len(), 10_000);
 }

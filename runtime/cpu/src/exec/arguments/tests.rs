@@ -15,7 +15,7 @@ fn arguments_are_copied() {
     let from = [(&raw const a).cast(), (&raw const b).cast::<c_void>()];
     let owned = OwnedArguments::new(&[parameter(24), parameter(1)], |index| from[index]);
     (a, b) = ([0; 3], 0);
-    // SAFETY: both pointers lead to values of the parameters' sizes.
+    // SAFETY: both pointers point to values of the parameters' sizes.
     let (first, second) = unsafe {
         let places = owned.pointers();
         (

@@ -9,7 +9,7 @@ fn cta(threads: u32) -> Cta {
 }
 
 #[test]
-fn a_barrier_opens_for_the_last_thread() {
+fn a_barrier_opens_when_the_last_thread_arrives() {
     let mut cta = cta(3);
     assert!(!cta.arrive(0, 0, 0, true, true));
     assert!(!cta.arrive(1, 0, 0, false, true));
@@ -24,7 +24,7 @@ fn a_barrier_opens_for_the_last_thread() {
     }
     assert!(
         !cta.arrive(0, 0, 0, true, true),
-        "the next phase starts from nothing"
+        "the next phase starts from zero"
     );
 }
 
@@ -41,8 +41,11 @@ fn exited_threads_count_as_arrived() {
 fn a_counted_barrier_accepts_arrivals_without_waiting() {
     let mut cta = cta(64);
     assert!(cta.arrive(5, 1, 2, false, false), "arriving does not wait");
-    assert!(cta.arrive(6, 1, 2, false, true), "and counts");
-    assert!(!cta.take_merge_due(), "others did not pass");
+    assert!(
+        cta.arrive(6, 1, 2, false, true),
+        "the earlier arrival counts"
+    );
+    assert!(!cta.take_merge_due(), "the other threads did not pass");
     assert!(!cta.arrive(7, 2, 64, false, true));
     (0..64)
         .filter(|&thread| thread != 7)
@@ -75,13 +78,13 @@ fn a_gather_does_not_wait_for_exited_or_missing_lanes() {
     assert_eq!(place[..2], [5, 0]);
     assert!(
         cta.gather(0, 0b10, Purpose::Values, 7, &mut place),
-        "a lane outside of its mask is alone"
+        "a lane outside its own mask exchanges only with itself"
     );
     assert_eq!(place[0], 7);
 }
 
 #[test]
-fn lanes_with_different_purposes_do_not_exchange() {
+fn lanes_with_different_purposes_do_not_exchange_values() {
     let mut cta = cta(2);
     let mut place = [0; 32];
     assert!(!cta.gather(0, 0b11, Purpose::Values, 5, &mut place));

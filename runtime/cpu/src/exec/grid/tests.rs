@@ -20,5 +20,5 @@ fn the_barrier_opens_when_its_highest_bit_changes() {
         grid.announce();
         waiting.join().unwrap();
     });
-    assert!(!grid.announce(), "announced once");
+    assert!(!grid.announce(), "each opening is announced only once");
 }

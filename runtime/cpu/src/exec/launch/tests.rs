@@ -23,7 +23,7 @@ fn configurations_are_a_stack() {
 }
 
 #[test]
-fn structures_have_the_layout_of_the_headers() {
+fn structures_have_the_same_layout_as_in_the_headers() {
     assert_eq!(offset_of!(LaunchAttribute, value), 8);
     assert_eq!(size_of::<LaunchAttribute>(), 72);
 }

@@ -1,4 +1,4 @@
-//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state says which of them can run.
+//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state determines which of them can run.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -13,7 +13,7 @@ use superstep_abi::cpu::WARP_LANES;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// The thread exited, or waits as its state says.
+    /// The thread exited, or waits for what its state specifies.
     Over,
     /// The thread polls again after other warps have run.
     Yielded,
@@ -176,7 +176,7 @@ fn one_thread(worker: &'static Worker, _yielder: &FiberYielder) {
         return;
     };
     worker.place.set(Place::Kernel);
-    // SAFETY: the thread block is filled in, and the arguments are those that the program passed for this kernel.
+    // SAFETY: the thread state is filled in, and the arguments are those that the program passed for this kernel.
     unsafe { thunk(arguments.0) };
     worker.place.set(Place::Runtime);
 }

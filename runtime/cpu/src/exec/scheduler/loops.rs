@@ -46,7 +46,7 @@ impl Scheduler {
                     return Err(self.name_thread(job, failure));
                 }
                 CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
-                    let text = "it waits or ends in a way that its module does not declare; build the program again, and report this";
+                    let text = "it waits or ends in a way that its module does not declare; rebuild the program, and report this if it happens again";
                     return Err(self.worker.describe(CudaError::LAUNCH_FAILURE, text));
                 }
                 CoroutineResult::Return(_) => {
@@ -61,7 +61,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Reruns a failed CTA thread by thread, if necessary to identify the thread. The launch's memory is void anyway.
+    /// Reruns a failed CTA thread by thread if that is needed to identify the thread. The launch's memory is invalid anyway.
     fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
         if self.worker.knows_thread.replace(true) {
             return failure;
@@ -79,10 +79,10 @@ fn run_forever(worker: &'static Worker, yielder: &FiberYielder) {
     }
 }
 
-/// Where the threads of a CTA continue.
+/// The region in which the threads of a CTA continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// All in this region, or nowhere ([`EXIT`]).
+    /// All threads continue in this region, or have exited ([`EXIT`]).
     Together(u32),
     Apart,
 }
@@ -98,7 +98,7 @@ impl Meeting {
         any: 0,
     };
 
-    /// Adds threads that continue in region `next`, or apart ([`DIVERGED`]).
+    /// Adds threads that continue in region `next`, or in different regions ([`DIVERGED`]).
     fn add(&mut self, next: u32) {
         (self.all, self.any) = match next {
             DIVERGED => (0, u32::MAX),
@@ -160,10 +160,10 @@ struct CtaLoop<'a> {
     frame: *mut u8,
     threads: u32,
     warps: u32,
-    /// Whether each warp's log is merged.
+    /// Whether each warp's log is merged separately.
     by_warp: bool,
     /// The warp that runs first. As with fibers, the warp that opens a barrier continues at once, so that programs with
-    /// races behave alike.
+    /// races behave the same.
     first_warp: Cell<u32>,
 }
 
@@ -182,8 +182,8 @@ impl CtaLoop<'_> {
 
     fn call(&self, region: u32, first: u32, last: u32) -> u32 {
         self.worker.place.set(Place::Kernel);
-        // SAFETY: the thread block is filled in, the arguments are those that the program passed for this kernel, and the frame is large
-        // enough for the CTA.
+        // SAFETY: the thread state is filled in, the arguments are those that the program passed for this kernel, and the
+        // frame is large enough for the CTA.
         let next = unsafe { (self.step)(self.job.arguments.0, self.frame, region, first, last) };
         self.worker.place.set(Place::Runtime);
         next

@@ -21,11 +21,11 @@ use superstep_abi::cpu::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
 use superstep_abi::variable::CPU_THREADS;
 use superstep_trace::{Probe, Recorded};
 
-/// Maximum sites of a module; the counters of module *m* start at *m* times this.
+/// Maximum number of sites in a module; the counters of module *m* start at *m* times this.
 const SITES_PER_MODULE: usize = 1 << 16;
-/// Ratio of a function's frame on the CPU to that on a GPU, which keeps more in registers.
+/// Ratio of a function's frame size on the CPU to that on a GPU, which keeps more in registers.
 const CPU_FRAME_RATIO: usize = 4;
-/// Size of the logs of unrecorded CTAs, which fit into the first-level cache.
+/// Size of the logs of unrecorded CTAs, which fit into the L1 cache.
 const DISCARD_BYTES: usize = 4096;
 
 pub struct Scheduler {
@@ -188,7 +188,7 @@ impl Scheduler {
         self.worker.discard.set(discard.map(words));
         if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
             let half = counters.bytes() / 2;
-            // SAFETY: either half is in the mapping; the block as in `prepare`.
+            // SAFETY: either half is in the mapping; the block is this worker's own thread-local variable.
             unsafe {
                 let counts = counters.base().add(if keeps { 0 } else { half });
                 (*self.worker.block.get()).site_counts = counts.cast();
@@ -206,7 +206,7 @@ impl Scheduler {
         let stack = self.stacks.take().map_err(|error| Failure {
             error: CudaError::MEMORY_ALLOCATION,
             text: format!(
-                "kernel {}: failed to get a stack for one of its threads: {error}; raise vm.max_map_count or lower {CPU_THREADS}",
+                "kernel {}: failed to allocate a stack for one of its threads: {error}; raise vm.max_map_count or lower {CPU_THREADS}",
                 job.kernel.display_name
             ),
         })?;
@@ -247,7 +247,7 @@ impl Scheduler {
         }
     }
 
-    /// Merges the log in the middle of a warp, whose current thread continues.
+    /// Merges the log in the middle of a warp; the current thread then continues.
     fn merge_full_warp(&mut self, job: &Job) {
         self.merge_warp(job);
         let lane = (self.worker.thread() % WARP_LANES) as usize;
@@ -269,7 +269,7 @@ impl Scheduler {
     fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
         reset_floating_point();
         self.worker.place.set(Place::Runtime);
-        // A defined probe does not log the site table's accesses.
+        // A user-defined probe does not log the site table's accesses.
         let is_access = |job: &Job| !job.probe_logs;
         let last_access = last_access.filter(|_| self.worker.job().is_some_and(is_access));
         match self.worker.signal.take() {
@@ -313,7 +313,7 @@ fn out_of_memory(job: &Job, what: &str, error: &std::io::Error) -> Failure {
     Failure {
         error: CudaError::MEMORY_ALLOCATION,
         text: format!(
-            "kernel {}: failed to get memory for {what}: {error}",
+            "kernel {}: failed to allocate memory for {what}: {error}",
             job.kernel.display_name
         ),
     }

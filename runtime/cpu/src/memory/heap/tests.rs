@@ -21,7 +21,7 @@ fn allocations_are_aligned_and_end_at_a_page() {
 }
 
 #[test]
-fn addresses_outside_of_blocks_are_described() {
+fn addresses_outside_blocks_are_described() {
     let mut heap = Heap::default();
     assert_eq!(heap.locate(5), None);
     let address = heap.allocate(100, AllocationKind::Device).unwrap();

@@ -83,7 +83,7 @@ fn segments_grow_and_keep_their_entries() {
     assert_eq!(
         end as usize - cursor as usize,
         4 * FIRST_SEGMENT_ENTRIES * ENTRY_BYTES,
-        "learned"
+        "later CTAs start with the larger capacity"
     );
 }
 

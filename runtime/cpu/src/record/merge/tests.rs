@@ -24,7 +24,7 @@ fn merge(logs: &[Vec<LogEntry>]) -> Vec<AccessGroup> {
     groups
 }
 
-/// Accesses of each lane, read back from the groups.
+/// Returns each lane's accesses, read back from the groups.
 fn split(groups: &[AccessGroup]) -> Vec<Vec<LogEntry>> {
     let mut lanes = vec![Vec::new(); LANES];
     for group in groups {
@@ -85,7 +85,7 @@ proptest! {
         prop_assert_eq!(split(&groups), expected);
     }
 
-    /// Lanes that do the same form the groups of lockstep execution.
+    /// Lanes that execute the same accesses are grouped as in lockstep execution.
     #[test]
     fn uniform_code_is_grouped_in_lockstep(sites in prop::collection::vec(0u32..50, 0..60), lanes in 1..=LANES) {
         let logs: Vec<Vec<LogEntry>> = (0..lanes)
@@ -103,9 +103,9 @@ proptest! {
         }
     }
 
-    /// Lanes run a loop with a branch for different numbers of iterations; groups equal those of lockstep execution.
+    /// Lanes run a loop with a branch for different numbers of iterations; groups are the same as in lockstep execution.
     #[test]
-    fn structured_control_flow_groups_as_the_hardware_does(turns in prop::collection::vec(0u64..6, LANES), branch in any::<u32>()) {
+    fn structured_control_flow_is_grouped_like_on_hardware(turns in prop::collection::vec(0u64..6, LANES), branch in any::<u32>()) {
         let logs: Vec<Vec<LogEntry>> = turns
             .iter()
             .enumerate()

@@ -11,7 +11,7 @@ fn each_line_is_counted_once() {
 }
 
 #[test]
-fn a_group_has_the_layout_of_the_header() {
+fn a_group_has_the_same_layout_as_in_the_header() {
     assert_eq!(size_of::<Group>(), 56);
     assert_eq!(offset_of!(Group, site), 24);
     assert_eq!(offset_of!(Group, unique_lines), 52);

@@ -50,7 +50,7 @@ fn slices(logs: &[Vec<LogEntry>]) -> [&[LogEntry]; LANES] {
 }
 
 proptest! {
-    /// Site, lanes and payloads of every group are those of logs with one entry per point, in the same order.
+    /// Groups have the same sites, lanes and payloads, in the same order, as with one log entry per point.
     #[test]
     fn runs_are_grouped_like_their_points(
         heads in prop::collection::vec(prop::collection::vec(prop::sample::select(&HEADS[..]), 0..20), 0..=LANES),
@@ -72,7 +72,7 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// With every instruction set of the processor.
+    /// Tests the code for the processor's widest vectors and the portable code.
     #[test]
     fn bits_combine_all_rows(
         pairs in 1..=MOST_WORDS / 2,
@@ -83,7 +83,7 @@ proptest! {
         let rows: Vec<Vec<u64>> = (0..lanes).map(|_| {
             (0..2 * pairs).map(|_| {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                // Some bits in all, some in none.
+                // Some bits are set in all words, some in none.
                 state >> 20 | 0xff0 << 44
             }).collect()
         }).collect();

@@ -11,7 +11,7 @@ fn write_handles(handles: &[usize], places: *mut usize, count: *mut usize) -> Cu
     if !places.is_null() {
         for index in 0..room {
             let handle = handles.get(index).copied().unwrap_or(0);
-            // SAFETY: the program passes room for this many.
+            // SAFETY: the program passes room for this many handles.
             unsafe { places.add(index).write(handle) };
         }
         if room < handles.len() {
@@ -38,7 +38,7 @@ fn change(
     let graph = graph(handle)?;
     let mut graph = graph.lock();
     for index in 0..count {
-        // SAFETY: the program passes this many handles of either kind.
+        // SAFETY: the program passes two arrays of this many handles.
         let edge = unsafe { (from.add(index).read(), to.add(index).read()) };
         change(&mut graph, edge).map_err(|BadEdge| CudaError::INVALID_VALUE)?;
     }

@@ -100,7 +100,7 @@ pub(super) fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> 
     })
 }
 
-/// Replaces the work of an instance's nodes by that of the nodes of `from`, a graph of the same shape.
+/// Replaces the work of an instance's nodes with that of the nodes in `from`, a graph of the same shape.
 fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo) -> CudaResult {
     use cudaGraphExecUpdateResult::*;
     let instance = instance(handle)?;
@@ -128,7 +128,7 @@ fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo)
     Ok(())
 }
 
-/// Instantiates a graph. An upload has no effect, whatever its stream.
+/// Instantiates a graph. An upload has no effect, whichever stream it names.
 fn instantiate_with(
     place: *mut usize,
     of: usize,

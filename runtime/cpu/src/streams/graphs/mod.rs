@@ -1,7 +1,8 @@
 //! CUDA graphs: nodes hold the work of calls, which instances run.
 //!
-//! `capture` turns calls in a stream into nodes, `nodes` adds, reads and changes nodes, `edges` their dependencies. `instances` runs nodes
-//! one after the other, each after its dependencies and otherwise in the order of addition, which is the order of launches in the trace.
+//! `capture` turns calls in a stream into nodes, `nodes` adds, reads and changes nodes, and `edges` does the same for their
+//! dependencies. `instances` runs nodes one after the other, each after its dependencies and otherwise in the order of
+//! addition, which is the order of launches in the trace.
 
 mod capture;
 mod edges;
@@ -44,8 +45,8 @@ enum Work {
     Call(Kind, Deferred),
 }
 
-// SAFETY: it holds numbers, and addresses that only the program and its CUDA calls dereference. So do its functions, which any host thread
-// may call.
+// SAFETY: it holds numbers, and addresses that only the program and its CUDA calls dereference. So do its closures, which
+// any host thread may call.
 unsafe impl Send for Work {}
 // SAFETY: nothing in it changes through a shared reference.
 unsafe impl Sync for Work {}
@@ -72,12 +73,12 @@ impl Work {
             Work::Kernel(request, arguments) => {
                 launch::launch(*request, arguments.pointers(), stream)
             }
-            Work::Copy(copy) => copy_3d("a copy of a graph", copy, stream),
+            Work::Copy(copy) => copy_3d("a copy in a graph", copy, stream),
             Work::Fill(fill) => memset::fill_elements(fill, stream),
             Work::Host(host) => structures::call(host),
             Work::Record(event) => crate::streams::events::record(*event as *mut c_void, stream),
             Work::Call(_, call) => call(stream),
-            // A graph's memory is allocated in advance, and events have happened.
+            // A graph's memory is allocated in advance, and its events have already happened.
             Work::Empty | Work::Wait(_) | Work::Allocate(_) | Work::Child(_) => Ok(()),
             Work::Free(address) => structures::free(*address),
         }

@@ -37,7 +37,7 @@ fn put_node(
 fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     let parameters = given(parameters)?;
     let kernel = registry::kernel(parameters.func)?;
-    // Arguments in one block (`extra`) are only for the driver API.
+    // Only the driver API uses arguments in one block (`extra`).
     let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.kernelParams)?);
     let request = LaunchRequest {
         function: parameters.func as usize,
@@ -65,7 +65,7 @@ fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
     given(parameters).map(|parameters| Work::Host(*parameters))
 }
 
-const GRAPH_COPY: &str = "a copy of a graph";
+const GRAPH_COPY: &str = "a copy in a graph";
 
 fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, CudaError> {
     Ok(Work::Call(Kind::Copy, Arc::new(call)))

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_copy_outlives_its_original() {
+fn a_cloned_graph_outlives_its_original() {
     let graph = new_graph();
     let first = add(graph, &[], Work::Empty).unwrap();
     let last = add(graph, &[first], Work::Empty).unwrap();

@@ -8,7 +8,7 @@ fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
 }
 
 #[test]
-fn names_that_are_not_the_drivers_are_found_as_before() {
+fn names_outside_the_driver_are_found_as_before() {
     // SAFETY: the name ends with a zero byte; the library is loaded already.
     let libc = unsafe { libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOW) };
     assert!(!libc.is_null());

@@ -10,7 +10,7 @@ const SEEN: [(u64, u64, u64, u64); 3] = [
 ];
 
 #[test]
-fn blocks_lie_within() {
+fn blocks_are_within_the_heap() {
     for (limit, first, lowest, highest) in SEEN {
         let (start, bytes) = around(first, limit);
         assert_eq!(bytes, limit);

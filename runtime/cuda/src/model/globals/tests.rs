@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn rows_and_names_belong_together() {
+fn rows_are_matched_with_names() {
     let mut table = Vec::new();
     for word in [0x7f00u64, 24, 0x7f20, 0, 0x7f40, 8] {
         table.extend_from_slice(&word.to_le_bytes());

@@ -60,7 +60,11 @@ fn kernels_are_found_by_their_binary() {
     assert_eq!(seen(&mut modules, stub(1)), Some((Some(Count), 3)));
     assert_eq!(seen(&mut modules, stub(3)), Some((Some(Trace), 2)));
     assert_eq!(seen(&mut modules, stub(4)), Some((Some(Trace), 1)));
-    assert_eq!(seen(&mut modules, stub(5)), Some((None, 0)), "of a library");
+    assert_eq!(
+        seen(&mut modules, stub(5)),
+        Some((None, 0)),
+        "a library's kernel"
+    );
     assert_eq!(seen(&mut modules, stub(6)), None);
     assert_eq!(modules.traced_stubs(9), [stub(3), stub(4)]);
     assert_eq!(modules.traced_stubs(1), [stub(3)]);

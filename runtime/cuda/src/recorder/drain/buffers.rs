@@ -33,7 +33,7 @@ pub struct DrainBuffer {
     consumers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Stack size of a consumer thread, whose data are on the heap.
+/// Stack size of a consumer thread, whose data is on the heap.
 const STACK_BYTES: usize = 512 << 10;
 
 pub enum Transport {
@@ -65,7 +65,7 @@ impl DrainBuffer {
                 signals::block();
                 let mut panics = 0;
                 while catch_unwind(AssertUnwindSafe(&mut run)).is_err() {
-                    // A kernel waits for this thread, so it continues once. A second panic would be the same error again.
+                    // A kernel waits for this thread, so it is restarted once. A second panic would be the same error again.
                     panics += 1;
                     session().fault("the consumer of a stream panicked; this is a bug in Superstep, and accesses are missing");
                     if panics == 2 {
@@ -142,7 +142,7 @@ type MakeTransport<'a> = &'a dyn Fn() -> Result<Transport, RecordError>;
 pub struct DrainBuffers(Mutex<State>);
 
 impl DrainBuffers {
-    /// Returns the buffer of `stream`, which runs on `device`; makes it with `transport` the first time.
+    /// Returns the buffer of `stream`, which runs on `device`; creates it with `transport` the first time.
     pub fn of(
         &self,
         stream: StreamId,
@@ -160,7 +160,8 @@ impl DrainBuffers {
             let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index))
         };
-        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers is for the next stream.
+        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers is kept for the
+        // next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
             None => DrainBuffer::start(device, transport()?)?,
@@ -180,7 +181,7 @@ impl DrainBuffers {
         Ok(())
     }
 
-    /// Returns a buffer for kernels of a CUDA graph on `device`; makes one with `transport` if none is free.
+    /// Returns a buffer for kernels in a CUDA graph on `device`; creates one with `transport` if none is free.
     pub fn of_graph(
         &self,
         device: i32,
@@ -217,9 +218,10 @@ impl DrainBuffers {
         queues.iter().all(|queue| queue.wait_until_empty(stall))
     }
 
-    /// Waits for all launches, or until there is no progress for `stall`, and ends all consumers. The buffers must not be used afterwards.
+    /// Waits for all launches, or until there is no progress for `stall`, then stops all consumers. The buffers must not be
+    /// used afterwards.
     pub fn stop(&self, stall: Duration) {
-        // Leaves them in place for the monitor, as one may have faulted.
+        // Leaves the buffers in place for the monitor, since one may have faulted.
         let buffers: Vec<_> = self.0.lock().all().cloned().collect();
         for buffer in &buffers {
             buffer.queue.wait_until_empty(stall);

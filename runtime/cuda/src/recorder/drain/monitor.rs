@@ -67,9 +67,10 @@ impl Monitor {
         let spawned = std::thread::Builder::new()
             .name("superstep-monitor".to_owned())
             .spawn(move || {
-                // Otherwise, the thread would make a context on device 0. Its first call would report a failure again.
+                // Otherwise, the thread would create a context on device 0. If this fails, the thread's next call reports
+                // it.
                 let _ = set_device(ordinal);
-                // This thread's calls must not invalidate a capture that the program makes meanwhile.
+                // This thread's calls must not invalidate a capture that the program has in progress.
                 relax_capture();
                 signals::block();
                 worker.run(&receiver);
@@ -105,7 +106,7 @@ impl Monitor {
     }
 }
 
-/// Blocks until nothing is `left`. Returns `false` if that has not changed for `stall`.
+/// Blocks until `left` returns 0. Returns `false` if its value has not changed for `stall`.
 pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
     let (mut last, mut since) = (left(), Instant::now());
     while last > 0 {
@@ -177,7 +178,7 @@ impl Worker {
         }
         if broken > 0 && ending.failure.is_none() {
             session().fault(format!(
-                "{name}: {broken} records came without the rest of their access group"
+                "{name}: {broken} records arrived without the rest of their access group"
             ));
         }
         let failed = ending.failure.is_some();
@@ -244,7 +245,7 @@ impl Worker {
         }
     }
 
-    /// Warns about streams without progress for the watchdog's time.
+    /// Warns about streams that have made no progress for the watchdog's time.
     fn look_for_silence(&mut self) {
         let Some(patience) = self.watchdog else {
             return;
@@ -269,7 +270,7 @@ impl Worker {
                 silence.is_reported = true;
                 let launch = &ticket.active.launch;
                 session().warning(format!(
-                    "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and none of its accesses has arrived; it computes, it waits for something that does not happen, or its stream still waits for earlier work",
+                    "no progress for {} s in stream {}: launch {} of kernel {} has not ended, and no accesses have arrived; it may be computing, waiting for an event that never happens, or queued behind earlier work",
                     patience.as_secs(), launch.stream, launch.launch, launch.kernel
                 ));
             }
@@ -298,7 +299,7 @@ fn end(
 ) {
     let (elapsed_ns, outcome) = match failure {
         None => {
-            // A launch without events has no time.
+            // The time of a launch without events is unknown.
             let elapsed_ns = match events {
                 [Some(start), Some(end)] => Event::elapsed_ns([start, end]).unwrap_or(0),
                 _ => 0,

@@ -99,7 +99,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Makes a queue whose ended launches the device counts.
+    /// Creates a queue for launches whose ends the device counts.
     pub fn counted(ended: Ended) -> Self {
         Queue {
             ended: Some(ended),
@@ -136,7 +136,7 @@ impl Queue {
         ticket
     }
 
-    /// Returns the launches from number `serial` on, at most `most`.
+    /// Returns at most `most` launches, starting with number `serial`.
     pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
         let state = self.state.lock();
         let first = state.launches.front().map_or(serial, |first| first.serial);
@@ -193,7 +193,7 @@ impl Queue {
         }
     }
 
-    /// Removes a launch of which nothing is in the stream. Not for launches whose ends the device counts.
+    /// Removes a launch of which no part is in the stream. Must not be used for launches whose ends the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
         let before = state.launches.len();
@@ -204,7 +204,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Marks all launches of the stream as faulted, after an error of the device.
+    /// Marks all launches in the stream as faulted after a device error.
     pub fn fault(&self, reason: &str) {
         let state = self.state.lock();
         for (index, ticket) in state.launches.iter().enumerate() {

@@ -1,8 +1,9 @@
-//! Writes what kernels have sent to the host when a program ends without its exit handlers.
+//! Writes the data that kernels have sent to the host when a program ends without running its exit handlers.
 //!
-//! Nothing in a stream waits for the workers, so they may lag when the program calls `_exit`, or `abort` right after a synchronisation.
-//! For signals with their default action, our handler waits for the workers and then raises the signal again. `interpose::ends` waits
-//! before the process ends or replaces itself. Both may run in a signal handler of the program.
+//! Nothing in a stream waits for the workers, so they may lag behind when the program calls `_exit`, or `abort` right after
+//! a synchronisation. For signals with their default action, our handler waits for the workers and then raises the signal
+//! again. `interpose::ends` waits before the process ends or replaces itself. Both may run in a signal handler of the
+//! program.
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
@@ -15,11 +16,11 @@ pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
 /// A number that changes with the progress of a stream or the monitor.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
-/// The process whose monitor runs, which excludes its forks.
+/// The process whose monitor runs; processes forked from it have no monitor.
 pub static MONITORED: AtomicI32 = AtomicI32::new(0);
 /// Whether the monitor still has something to write when all launches are written.
 pub static HAS_REST: AtomicBool = AtomicBool::new(false);
-/// Set to request that the monitor write this.
+/// Set to request that the monitor write the rest.
 pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
 
 /// Time without progress after which a dying program no longer waits for open launches.
@@ -37,7 +38,7 @@ const SIGNALS: [c_int; 7] = [
 
 /// Waits until all launches are written, or until there is no progress for `stall_ms`. Async-signal-safe: only uses atomics and sleeps.
 pub fn wait(stall_ms: u64) {
-    // SAFETY: getpid takes nothing and always succeeds.
+    // SAFETY: getpid takes no arguments and always succeeds.
     if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
         return;
     }
@@ -87,7 +88,7 @@ pub fn install() {
         for signal in SIGNALS {
             // SAFETY: the structure is plain data for which zeroes are valid.
             let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-            // SAFETY: only reads the present action.
+            // SAFETY: this only reads the current action.
             let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
             if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
                 continue;

@@ -1,5 +1,6 @@
-//! Multiple devices. Each has the shadow of the memory that was allocated while it was current. Other devices' kernels do not see that: what
-//! they load from there counts as unknown, and after they have stored there, the shadow is given up.
+//! Support for multiple devices. Each has the shadow of the memory that was allocated while it was current. Kernels on other
+//! devices do not see that shadow: their loads from such memory count as unknown, and after they have stored there, the
+//! shadow is discarded.
 
 use super::layout::UNKNOWN;
 use super::{InSitu, OnDevice, Order};
@@ -25,7 +26,7 @@ impl InSitu {
         devices.values().flat_map(live).collect()
     }
 
-    /// Fills the shadow of ranges on all devices but one.
+    /// Fills the shadow of ranges on all devices but `than`.
     pub(super) fn fill_others(
         &self,
         than: c_int,
@@ -41,7 +42,7 @@ impl InSitu {
         Ok(())
     }
 
-    /// Before a launch, gives up shadows of devices to whose memory kernels of other devices may have stored.
+    /// Before a launch, discards the shadows of devices to whose memory kernels on other devices may have stored.
     pub(super) fn look_at_others(
         &self,
         device: &OnDevice,
@@ -62,12 +63,12 @@ impl InSitu {
         Ok(())
     }
 
-    /// Gives up the shadow memory of all devices but `stored`, whose kernels may have stored to theirs.
+    /// Discards the shadow memory of all devices but `stored`, whose kernels may have stored to their memory.
     fn forget_others(&self, stored: c_int, have_ended: bool) -> Result<(), RecordError> {
         for device in self.others(stored) {
             if with_device(device.ordinal, || device.give_up_all(have_ended))? {
                 session().warning(format!(
-                    "stores of device {stored} to memory of device {own} are not tracked in situ; later loads from present allocations on device {own} count as unknown; trace the program instead",
+                    "stores by device {stored} to memory on device {own} are not tracked in situ; later loads from existing allocations on device {own} count as unknown; trace the program instead",
                     own = device.ordinal
                 ));
             }
@@ -111,7 +112,7 @@ impl OnDevice {
         }
         order.begin(self.ordinal, stream)?;
         for ((place, length), value) in fills {
-            // SAFETY: the piece is shadow memory, of which none is freed while `order` is locked.
+            // SAFETY: the range is in shadow memory, which is not freed while `order` is locked.
             let filled = unsafe { memory::fill(place, value, length as usize, stream) };
             filled.check("fill shadow memory")?;
         }

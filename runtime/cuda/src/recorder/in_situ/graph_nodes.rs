@@ -1,4 +1,4 @@
-//! The kernels of a CUDA graph's nodes.
+//! Kernel nodes of CUDA graphs.
 
 use crate::cuda::graph::LoneNode;
 use crate::cuda::memory::forget_last_error;
@@ -10,14 +10,14 @@ use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Copies a kernel's node to a separate graph, to run it there; returns it with its stub.
+/// Copies a kernel node to a separate graph to run it there; returns the copy and the kernel's stub.
 pub fn kernel_apart(node: GraphNode, known: &[Arc<Node>]) -> Result<(LoneNode, Stub), CudaError> {
     let parameters = node.kernel()?;
     let stub = stub_of(node, &parameters, known);
     Ok((LoneNode::kernel(node, &parameters)?, stub))
 }
 
-/// Returns the stub of a node's kernel if that is the program's, else the driver's handle.
+/// Returns the stub of a node's kernel if the program registered it, and the driver's handle otherwise.
 fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Arc<Node>]) -> Stub {
     let handle = if parameters.func.is_null() {
         Stub::from_raw(parameters.kern.cast())
@@ -31,7 +31,7 @@ fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Ar
                 return stub;
             }
         }
-        // Kernels of the driver API are not registered with the runtime.
+        // Kernels from the driver API are not registered with the runtime.
         Err(_) => forget_last_error(),
     }
     if runtime().kernel(handle).is_none()
@@ -54,7 +54,8 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Takes the first kernel with the node's name, as most handles in child graphs and clones are unknown. Keeps the order in a buffer.
+/// Takes the first kernel with the node's name, since most handles in child graphs and clones are unknown. Keeps the order
+/// within a buffer.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
     let mut before = HashSet::new();

@@ -1,9 +1,10 @@
-//! CUDA graphs in situ: the nodes of an instance run one after the other, each by a separate call.
+//! CUDA graphs in situ: the nodes of an instance run one after another, each by a separate call.
 //!
-//! Every launch of a kernel needs its own number, and copies and fills must change shadow memory when they happen. So the program's
-//! instance is never launched. Its [`Plan`] has an instance of a graph for each node, in an order that the edges allow, and changes with it.
+//! Every launch of a kernel needs its own number, and copies and fills must change shadow memory when they happen. So the
+//! program's instance is never launched. Instead, its [`Plan`] has a graph instance for each node, in an order that the
+//! edges allow. Changes to the program's instance also change the plan.
 //!
-//! A trace launches the program's instance, and the plan has the copies and fills between the kernels.
+//! A trace launches the program's instance, and the plan only tells which copies and fills occur between the kernels.
 
 use super::InSitu;
 use super::graph_nodes::{kernel_apart, take_by_name};
@@ -25,21 +26,21 @@ use superstep_runtime_core::{BadEdge, NodeGraph};
 use superstep_trace::{Gap, Probe};
 use thiserror::Error;
 
-/// The trailing arguments of a kernel in the program's own graph, which never runs. The kernel would fault with them.
+/// The trailing arguments of kernels in the program's own graph, which never runs. A kernel would fault with them.
 pub const NOT_YET: [u64; 2] = [0; 2];
 
 #[derive(Debug, Error)]
 pub enum Unfit {
     #[error(
-        "it has a node of the kind {}; leave that out of the graph, or trace the program",
+        "it has an unsupported node of kind {}; leave the node out of the graph, or trace the program",
         kind_name(*.0)
     )]
     Node(NodeKind),
-    /// The edges allow no order, or connect nodes of other graphs.
-    #[error("no order of its nodes agrees with its edges")]
+    /// The edges form a cycle, or connect nodes of other graphs.
+    #[error("its edges do not allow any order of its nodes")]
     Edges,
     #[error(
-        "a node was changed that was not found in the instance; instantiate the changed graph instead, or trace the program"
+        "a changed node was not found in the instance; instantiate the changed graph instead, or trace the program"
     )]
     Unknown,
     #[error(transparent)]
@@ -50,11 +51,11 @@ fn kind_name(NodeKind(kind): NodeKind) -> String {
     let name = match kind {
         8 => "cudaGraphNodeTypeExtSemaphoreSignal (external semaphores)",
         9 => "cudaGraphNodeTypeExtSemaphoreWait (external semaphores)",
-        10 => "cudaGraphNodeTypeMemAlloc (memory of the graph's own)",
-        11 => "cudaGraphNodeTypeMemFree (memory of the graph's own)",
+        10 => "cudaGraphNodeTypeMemAlloc (memory allocated by the graph)",
+        11 => "cudaGraphNodeTypeMemFree (memory allocated by the graph)",
         12 => "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP (batches of memory operations)",
         13 => "cudaGraphNodeTypeConditional (conditional nodes)",
-        _ => return format!("{kind}, which Superstep does not know"),
+        _ => return format!("{kind}, which is unknown to Superstep"),
     };
     name.to_owned()
 }
@@ -70,7 +71,7 @@ pub struct Plan {
 }
 
 struct Step {
-    /// The program's handles of its node.
+    /// The program's handles for the node.
     handles: Vec<GraphNode>,
     is_enabled: bool,
     work: NodeWork,
@@ -88,18 +89,19 @@ enum NodeWork {
     Wait(Event),
     /// A kernel that a trace announces.
     Traced(Arc<Node>),
-    /// A node that a trace does not note.
+    /// A node that a trace ignores.
     Untraced,
 }
 
 #[derive(Clone, Copy)]
 struct HostCall(cudaHostNodeParams);
 
-// SAFETY: the program passes function and data for calls from CUDA's own threads.
+// SAFETY: the program passes the function and its data for calls from CUDA's own threads.
 unsafe impl Send for HostCall {}
 
 impl Plan {
-    /// Makes the plan of an instance of `graph`, to which the program added the kernels `known` by the runtime's functions.
+    /// Creates the plan for an instance of `graph`, to which the program added the kernels `known` through the runtime's
+    /// functions.
     fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
         let mut plan = Plan::default();
         plan.add_all(in_situ, graph, &mut known)?;
@@ -247,7 +249,7 @@ impl NodeWork {
                 status
             }
             NodeWork::Host(HostCall(host)) => {
-                // SAFETY: the program passed function and data for a call in this order.
+                // SAFETY: the program passed the function and its data for a call in this order.
                 unsafe { cuda!(cudaLaunchHostFunc(stream.raw(), host.fn_, host.userData)) }
             }
             NodeWork::Record(event) => event.record(stream),
@@ -257,7 +259,7 @@ impl NodeWork {
     }
 }
 
-/// Launches the kernel of a graph as if the program had launched it alone.
+/// Launches a kernel from a graph as if the program had launched it by itself.
 fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
     let parameters = node.node.kernel()?;
     let launch = |arguments: *mut *mut c_void| {
@@ -335,7 +337,8 @@ impl InSitu {
         self.plans.lock().remove(&instance);
     }
 
-    /// Notes a launch of an instance in a trace, and calls `announce` for its kernels: `known`, in the order in which they were added.
+    /// Notes a launch of an instance in a trace, and calls `announce` for its kernels. Without a plan, these are `known`, in
+    /// the order in which they were added.
     pub fn note_graph(
         &self,
         instance: GraphExec,
@@ -366,7 +369,7 @@ impl InSitu {
         Some(Status::NOT_SUPPORTED)
     }
 
-    /// Notes a change of an instance's node, if `status` is success.
+    /// Notes a change to an instance's node, if `status` is success.
     pub fn node_changed(
         &self,
         status: Status,
@@ -380,7 +383,7 @@ impl InSitu {
         let mut plan = plan.lock();
         let changed = match &mut *plan {
             Ok(plan) => plan.step(node).and_then(|step| step.change(change)),
-            // Its launch reports why.
+            // The launch reports the reason.
             Err(_) => return status,
         };
         let Err(unfit) = changed else {
@@ -397,7 +400,7 @@ impl InSitu {
 
 pub enum NodeChange<'a> {
     Kernel(&'a cudaKernelNodeParams),
-    /// A change of a copy or fill, which the function also makes to another node.
+    /// A change to a copy or fill. The function makes the same change to another node.
     Memory(&'a dyn Fn(GraphNode) -> Status),
     Host(cudaHostNodeParams),
     Enabled(bool),

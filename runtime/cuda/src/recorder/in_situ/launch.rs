@@ -34,7 +34,7 @@ impl Recorder for InSitu {
         if ctas > u128::from(most) {
             return Err(RecordError::TooManyCtas { ctas, most });
         }
-        // Before the launch, since it allocates shadow memory.
+        // Done before the launch, since it allocates shadow memory.
         runtime().note_variables(kernel);
         let stream = call.stream();
         let mut order = device.order.lock();
@@ -147,13 +147,13 @@ impl LaunchResult for Summed {
         if found.lost_bytes > 0 {
             let larger = session().cta_blocks().larger().ctas();
             session().fault(format!(
-                "kernel {kernel}: {} bytes that CTAs received are in no transfer, because the table of transfers on the device was full; run again with --cta-blocks {larger}, or trace this kernel",
+                "kernel {kernel}: {} bytes that CTAs received are missing from the transfers, because the table of transfers on the device was full; run again with --cta-blocks {larger}, or trace this kernel",
                 found.lost_bytes
             ));
         }
         if found.not_split > 0 {
             session().fault(format!(
-                "kernel {kernel}: {} accesses to single bytes are not told apart, because the memory for them was full; trace this kernel instead",
+                "kernel {kernel}: {} accesses to single bytes could not be distinguished, because the memory for them was full; trace this kernel instead",
                 found.not_split
             ));
         }
@@ -186,7 +186,7 @@ impl OnDevice {
             shared.known_since = number;
             // SAFETY: the memory holds `KNOWN_BYTES` bytes and is never freed.
             let cleared = unsafe { memory::fill(shared.context.known, 0, KNOWN_BYTES, stream) };
-            cleared.check("clear the cache of entries that CTAs know")?;
+            cleared.check("clear the cache of known words")?;
         }
         let next = shared.kernels.len() as u32;
         let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
@@ -200,7 +200,8 @@ impl OnDevice {
                 memory as *mut c_void,
                 cudaMemcpyKind::cudaMemcpyDeviceToDevice,
             );
-            // SAFETY: both lists are at least as long; the old one is not freed, since kernels may still read it.
+            // SAFETY: both lists are at least as long as the copy; the old one is not freed, since kernels may still read
+            // it.
             let copied =
                 unsafe { cuda!(cudaMemcpyAsync(to, from, 4 * before, kind, stream.raw())) };
             copied.check("copy the list of launches")?;
@@ -220,17 +221,17 @@ impl OnDevice {
     }
 
     fn return_slot(&self, slot: Slot) {
-        // Does not fail, as sender and receiver have the same owner.
+        // Does not fail, since sender and receiver have the same owner.
         let _ = self.give_back.lock().send(slot);
     }
 
     /// Copies the sums out and clears them, in stream order.
     fn fetch(&self, slot: &Slot, stream: Stream) -> Result<(), CudaError> {
         let from = self.sums + (slot.number * SLOT_BYTES) as u64;
-        // SAFETY: both sides hold `SLOT_BYTES` bytes and are this launch's until the slot is returned.
+        // SAFETY: both sides hold `SLOT_BYTES` bytes and belong to this launch until the slot is returned.
         let copied = unsafe { memory::copy_to_host(slot.copy.at(), from, SLOT_BYTES, stream) };
         copied.check("copy the sums of a launch")?;
-        // SAFETY: the slot holds `SLOT_BYTES` bytes and is this launch's until it is returned.
+        // SAFETY: the slot holds `SLOT_BYTES` bytes and belongs to this launch until it is returned.
         let cleared = unsafe { memory::fill(from, 0, SLOT_BYTES, stream) };
         cleared.check("clear the sums of a launch")
     }

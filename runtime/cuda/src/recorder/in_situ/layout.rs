@@ -1,4 +1,4 @@
-//! Structures that host and device share. Mirrors `device/in_situ.h`.
+//! Structures that the host and the device share. Mirrors `device/in_situ.h`.
 
 use superstep_trace::CtaBlocks;
 
@@ -6,7 +6,7 @@ pub const VERSION: u64 = 0x3_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
-/// Most launches whose sums may be in flight.
+/// Maximum number of launches whose sums may be in flight.
 pub const SLOTS: usize = 64;
 
 pub const BLOCK_SHIFT: u32 = 21;
@@ -14,13 +14,13 @@ pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of a block's shadow, which has an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 
-/// Bytes of a line. For each, shadow memory has the last launch that stored there, in 32 bits.
+/// Bytes of a line. For each line, shadow memory has the number of the last launch that stored there, in 32 bits.
 pub const LINE_BYTES: u64 = 1 << 5;
 pub const STORED_IN_BYTES: u64 = 4;
 /// Bytes of shadow memory for the lines of a block.
 pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
 
-/// Bytes of the cache of entries that CTAs know, and the number of launches after which it is cleared.
+/// Size of the cache of words known to CTAs, and the number of launches after which it is cleared.
 pub const KNOWN_BYTES: usize = 8 << 20;
 pub const KNOWN_LAUNCHES: u64 = 16;
 
@@ -53,7 +53,7 @@ pub const CTA_MASK: u64 = 0x7ff_ffff;
 pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
 pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
 
-/// Fill bytes of entries and lines: written by the host, never written, written by unknown code.
+/// Fill bytes for entries and lines: written by the host, never written, written by unknown code.
 pub const INPUT: u8 = 0;
 pub const UNWRITTEN: u8 = 0xff;
 pub const UNKNOWN: u8 = 0xee;
@@ -79,7 +79,7 @@ pub struct Transfer {
     pub unused: u64,
 }
 
-/// Target of a kernel's first trailing parameter. Pointers are device addresses.
+/// The structure to which a kernel's first trailing parameter points. Pointers are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {

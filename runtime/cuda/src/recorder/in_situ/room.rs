@@ -11,7 +11,8 @@ use crate::recorder::runtime::{runtime, session};
 use std::slice::from_ref;
 
 impl InSitu {
-    /// Frees shadow memory for the program, which failed to allocate `bytes` of device memory; returns whether there was any.
+    /// Frees shadow memory for the program, which failed to allocate `bytes` of device memory; returns whether any was
+    /// freed.
     pub fn make_room(&self, bytes: usize) -> bool {
         // Waiting would invalidate a capture.
         if !self.is_used() || runtime().graphs.is_capturing() {
@@ -45,7 +46,7 @@ impl OnDevice {
             Err(_) if matches!(self.give_back_idle(), Ok(true)) => self.cover(address, bytes),
             covered => covered,
         };
-        // Fills what is covered. Meanwhile, no other thread may free the pieces.
+        // Fills the covered part. No other thread may free the pieces during that time.
         let shared = self.shared.lock();
         // The rest of an allocation's last word belongs to no other allocation.
         fill_alone(&shared.shadow.fills(address, bytes, pattern, pattern))?;
@@ -66,15 +67,15 @@ impl OnDevice {
 
     fn publish(&self, shared: &mut super::Shared) -> Result<(), RecordError> {
         let table = shared.shadow.table()?;
-        // The old table is not freed, as kernels that run now may still read it.
-        // SAFETY: the places are plain data of whole words.
+        // The old table is not freed, since running kernels may still read it. SAFETY: the places are plain data consisting
+        // of whole words.
         shared.context.blocks = device_words(unsafe { words_of(&table) })?;
         shared.context.block_mask = table.len() as u64 - 1;
         Ok(self.write_context(&shared.context)?)
     }
 
     pub(super) fn write_context(&self, context: &Context) -> Result<(), CudaError> {
-        // SAFETY: the structure is plain data of whole words.
+        // SAFETY: the structure is plain data consisting of whole words.
         driver::write(self.context, unsafe { words_of(from_ref(context)) })
     }
 
@@ -91,7 +92,8 @@ impl OnDevice {
         Ok(!idle.is_empty())
     }
 
-    /// Gives up all shadow memory; returns whether there was any. Only frees it if launches `have_ended`, as they may wait for the host.
+    /// Discards all shadow memory; returns whether there was any. Only frees it if all launches `have_ended`, since running
+    /// ones may be waiting for the host.
     pub(super) fn give_up_all(&self, have_ended: bool) -> Result<bool, RecordError> {
         let shared = &mut *self.shared.lock();
         let pieces = shared.shadow.take_all();
@@ -104,7 +106,7 @@ impl OnDevice {
         Ok(!pieces.is_empty())
     }
 
-    /// Gives up the largest piece if the program can then have `bytes`; returns whether it did.
+    /// Discards the largest piece if freeing shadow memory can make room for `bytes`; returns whether it did.
     fn give_up_a_piece(&self, bytes: usize) -> Result<bool, RecordError> {
         let order = self.order.lock();
         let shared = &mut *self.shared.lock();
@@ -120,14 +122,14 @@ impl OnDevice {
         free(&[piece])?;
         let (from, to) = (first << BLOCK_SHIFT, (first + piece.blocks) << BLOCK_SHIFT);
         session().warning(format!(
-            "the program needs {bytes} bytes of device memory, so {} bytes of shadow memory were freed; what kernels load from {from:#x} to {to:#x} counts as unknown",
+            "the program needs {bytes} bytes of device memory, so {} bytes of shadow memory were freed; loads from {from:#x} to {to:#x} count as unknown",
             piece.bytes()
         ));
         Ok(true)
     }
 }
 
-/// Fills pieces of memory, each with its pattern, in a separate stream, and waits for that.
+/// Fills pieces of memory, each with its pattern, in a separate stream, and waits for completion.
 pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
     driver::alone("fill shadow memory", |stream| {
         fills

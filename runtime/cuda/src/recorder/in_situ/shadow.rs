@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 /// Initial number of places in the table.
 const FEWEST_PLACES: usize = 1 << 12;
-/// Most places, which is one for each block of a 47-bit address space.
+/// Maximum number of places: one for each block in a 47-bit address space.
 const MOST_PLACES: usize = 1 << 26;
-/// Most blocks whose shadow is allocated at once: 4 GiB.
+/// Maximum number of blocks whose shadow is allocated at once: 4 GiB.
 const MOST_AT_ONCE: u64 = 512;
 
 /// Share of the device's memory (1/64) that stays free for kernels, local memory and libraries if there is no limit.
@@ -30,7 +30,7 @@ pub struct Shadow {
     has_forgotten: bool,
 }
 
-/// The shadows of consecutive blocks, allocated at once: the entries of all, then their lines.
+/// The shadows of consecutive blocks, allocated at once: all entries, then all lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub blocks: u64,
@@ -85,7 +85,7 @@ impl Shadow {
         self.live.remove(&address);
     }
 
-    /// Returns first byte and size of the program's allocations.
+    /// Returns the first byte and the size of each of the program's allocations.
     pub fn live(&self) -> Vec<(u64, u64)> {
         self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
     }
@@ -98,7 +98,8 @@ impl Shadow {
         self.pieces.values().map(Piece::bytes).sum()
     }
 
-    /// Allocates the shadow of all blocks of a range, as far as there is memory. Adds address and size of the new memory to `new`.
+    /// Allocates the shadow of all blocks in a range, as far as there is memory. Adds the address and size of new memory to
+    /// `new`.
     pub fn cover(
         &mut self,
         address: u64,
@@ -127,7 +128,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Returns whether a block contains an allocation other than that at `address`.
+    /// Returns whether a block contains an allocation other than the one at `address`.
     fn holds_others(&self, block: u64, address: u64) -> bool {
         let (first, end) = (block << BLOCK_SHIFT, (block + 1) << BLOCK_SHIFT);
         let mut others = (self.live.range(..end).rev()).filter(|&(&at, _)| at != address);
@@ -181,7 +182,7 @@ impl Shadow {
         self.pieces.remove_entry(&first)
     }
 
-    /// Makes the table, in which each block has its own place.
+    /// Builds the table, in which each block has a separate place.
     pub fn table(&mut self) -> Result<Vec<Block>, RecordError> {
         let mut count = self.places.max(FEWEST_PLACES);
         loop {
@@ -211,7 +212,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the shadow memory of the units that a range covers, as pieces, and the addresses of those that it covers partly.
+    /// Returns the shadow memory, in pieces, of the units that a range covers fully, and the addresses of those that it
+    /// covers partly.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
         let (end, size) = (address.saturating_add(bytes), unit.bytes());
         let (first, last) = (address.next_multiple_of(size), end / size * size);
@@ -239,7 +241,8 @@ impl Shadow {
         (pieces, edges)
     }
 
-    /// Returns the pieces of shadow memory to change for a range, each with its pattern; `at_edges` is that of partly covered words.
+    /// Returns the pieces of shadow memory to change for a range, each with its pattern; `at_edges` is the pattern of partly
+    /// covered words.
     pub fn fills(
         &self,
         address: u64,

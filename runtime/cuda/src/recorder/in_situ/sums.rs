@@ -39,7 +39,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
             let first = THREADS + (operation * WIDTHS + width) * CLASSES;
             let mut by_class = [0; CLASSES];
             by_class.copy_from_slice(&all[first..first + CLASSES]);
-            // This counter has all loads or atomic operations of any class.
+            // This counter includes the loads or atomic operations of all classes.
             let counted = std::mem::take(&mut by_class[INPUT_CLASS]);
             by_class[INPUT_CLASS] = counted.saturating_sub(by_class.iter().sum());
             for (class, threads) in by_class.into_iter().enumerate() {

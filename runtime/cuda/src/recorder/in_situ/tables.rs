@@ -6,13 +6,13 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
 
-/// Rows of the set of received words; more on a GPU with much memory.
+/// Rows in the set of received words; more on a GPU with a lot of memory.
 const READERS: usize = 1 << 24;
-/// Their largest share of the GPU's memory (1/32).
+/// The largest share of the GPU's memory that they may take (1/32).
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;
-/// Most words whose bytes have separate entries.
+/// Maximum number of words whose bytes have separate entries.
 const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
 const FEWEST_ROWS: usize = 1 << 12;
@@ -36,10 +36,10 @@ impl Tables {
             (1 << most.ilog2(), TRANSFERS)
         };
         Ok(Tables {
-            readers: table(readers, READER_BYTES, "set of what CTAs received")?,
+            readers: table(readers, READER_BYTES, "set of received words")?,
             transfers: table(transfers, size_of::<Transfer>(), "table of transfers")?,
             splits: table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?,
-            known: cleared(KNOWN_BYTES, "what CTAs know")?,
+            known: cleared(KNOWN_BYTES, "cache of known words")?,
         })
     }
 }
@@ -49,14 +49,15 @@ fn limits_address_space() -> Result<bool, RecordError> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the pointer points to a limit.
+    // SAFETY: the pointer points to a `rlimit`.
     if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } != 0 {
         return Err(RecordError::AddressSpaceLimit);
     }
     Ok(limit.rlim_cur != libc::RLIM_INFINITY)
 }
 
-/// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns its address and their number.
+/// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns the memory's address and the
+/// number of rows.
 pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), CudaError> {
     let mut rows = rows;
     loop {

@@ -1,5 +1,5 @@
-//! Launches from the device. A kernel notes its requests (`device/support_children.cu`). When it has ended, the host carries them out, each
-//! child as a separate launch. Only one such kernel runs at a time.
+//! Launches from the device. A kernel queues its requests (`device/support_children.cu`). When it has ended, the host
+//! carries them out, each child as a separate launch. Only one such kernel runs at a time.
 
 use super::{Call, Origin};
 use crate::cuda::device::current_device;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use superstep_runtime_core::children::{Child, run_all};
 use superstep_trace::CopyDirection;
 
-/// Most children of a launch, and most bytes of their arguments.
+/// Maximum number of children of a launch, and of bytes in their arguments.
 const CAPACITY: usize = 64 << 10;
 const CAPACITY_BYTES: usize = 16 << 20;
-/// A module's variable for the address of the queue.
+/// The variable in a module that holds the address of the queue.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
 
-/// `SuperstepChild` of `device/children.h`.
+/// `SuperstepChild` in `device/children.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct DeviceRequest {
@@ -43,7 +43,7 @@ struct DeviceRequest {
 const LAUNCH: u32 = 0;
 const COPY: u32 = 1;
 
-/// `SuperstepChildren` of `device/children.h`.
+/// `SuperstepChildren` in `device/children.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
@@ -99,7 +99,7 @@ impl Queue {
             });
         }
         let (requests, bytes) = (head.used as usize, head.used_bytes as usize);
-        // SAFETY: the memory holds both arrays, of which the kernel has written these lengths.
+        // SAFETY: the memory holds both arrays, and the kernel has written this many elements.
         unsafe {
             let first = self.0.at::<u8>();
             let requests = std::slice::from_raw_parts(first.add(Self::CHILDREN).cast(), requests);
@@ -118,7 +118,7 @@ struct Launch {
     arguments: Vec<Vec<u8>>,
 }
 
-/// The kernels of `device/child_moves.cu`.
+/// The kernels in `device/child_moves.cu`.
 #[derive(Clone, Copy)]
 enum Move {
     Copy,
@@ -251,7 +251,7 @@ impl State {
     }
 }
 
-/// Resolves the launch that `parent` requested. `bytes` has the arguments of all launches.
+/// Resolves the launch that `parent` requested. `bytes` holds the arguments of all launches.
 fn resolve(
     parent: &Kernel,
     origin: &Origin,
@@ -283,7 +283,7 @@ fn resolve(
 }
 
 impl Launch {
-    /// Launches into the stream of `call`, which the host made.
+    /// Launches into the stream of `call`, which is a launch by the host.
     fn run(&self, call: &Call<'_>) -> Result<(Status, Origin), RecordError> {
         let pointers = self.arguments.iter();
         let mut pointers: Vec<*mut c_void> = pointers

@@ -1,4 +1,4 @@
-//! Kernels that are added to CUDA graphs, by captures of streams and as explicit nodes.
+//! Kernels that are added to CUDA graphs, by stream capture and as explicit nodes.
 
 use super::opaque;
 use super::{Call, cannot_launch, geometry, with_trailing};
@@ -23,7 +23,7 @@ use superstep_trace::{OpaqueGeometry, Probe};
 pub trait Insertion {
     fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
 
-    /// Returns the buffer of the kernels before it, or another one.
+    /// Returns the buffer of the kernels before this place, or another one.
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError>;
 
     /// Adds the kernel that empties a buffer.
@@ -35,8 +35,7 @@ pub trait Insertion {
     /// Copies the recorder's device memory to the host.
     fn copy(&mut self, to: Pinned, from: (u64, usize)) -> Status;
 
-    /// # Safety
-    /// `function` may be called with `data` as long as the process lives.
+    /// # Safety It must be safe to call `function` with `data` for as long as the process lives.
     unsafe fn host_function(
         &mut self,
         function: unsafe extern "C" fn(*mut c_void),
@@ -85,7 +84,7 @@ impl Insertion for Captured<'_> {
 
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError> {
         let runtime = runtime();
-        // Not by its handle, which the default streams of all host threads share.
+        // By number and not by handle, which the default streams of all host threads share.
         let number = runtime.stream(self.call.stream);
         let make = || runtime.tracing.graph_buffer();
         runtime.graphs.captured_buffer(self.graph, number, make)
@@ -116,7 +115,7 @@ impl Insertion for Captured<'_> {
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: by the trait's contract, `function` may be called with `data`.
+        // SAFETY: by the trait's contract, it is safe to call `function` with `data`.
         let queued = unsafe { self.call.stream().launch_host_function(function, data) };
         self.added(queued)
     }
@@ -127,7 +126,7 @@ type AddKernel<'a> = &'a dyn Fn(&[GraphNode], &cudaKernelNodeParams) -> Status;
 struct Explicit<'a> {
     kernel: &'a Kernel,
     graph: Graph,
-    /// The program's place for the kernel's handle.
+    /// The program's variable for the kernel's handle.
     handle: *mut GraphNode,
     dependencies: &'a [GraphNode],
     last: Vec<GraphNode>,
@@ -142,7 +141,7 @@ impl Explicit<'_> {
         unsafe { *self.handle }
     }
 
-    /// Adds a node of the recorder after the last one.
+    /// Adds one of the recorder's nodes after the last one.
     fn add_own(
         &mut self,
         add: impl FnOnce(*mut cudaGraphNode_t, Graph, *const cudaGraphNode_t, usize) -> Status,
@@ -238,14 +237,14 @@ impl Insertion for Explicit<'_> {
             fn_: Some(function),
             userData: data,
         };
-        // SAFETY: the nodes are the graph's; by the trait's contract, `function` may be called with `data`.
+        // SAFETY: the nodes are the graph's; by the trait's contract, it is safe to call `function` with `data`.
         self.add_own(|node, graph, first, count| unsafe {
             cuda!(cudaGraphAddHostNode(node, graph.raw(), first, count, &host))
         })
     }
 }
 
-/// Calls `run` with a kernel's parameters, to which its two trailing arguments are added.
+/// Calls `run` with a kernel's parameters and the two trailing arguments.
 fn with_arguments(
     kernel: &Kernel,
     parameters: &cudaKernelNodeParams,
@@ -287,7 +286,7 @@ pub fn add_kernel(
         }
         return status;
     };
-    // A node after a traced kernel follows its flush, after which the buffer is free.
+    // A node that depends on a traced kernel follows the kernel's flush, after which the buffer is free.
     let tail = |&node: &GraphNode| {
         let known = runtime.graphs.node(node);
         let tail = known.and_then(|known| known.own.last().copied());
@@ -352,7 +351,7 @@ pub fn graph_bits(kernel: &Kernel) -> u64 {
     selection::launch_bits(session().recorded_in_graphs(&kernel.name))
 }
 
-/// Sets the parameters of a kernel's node in a graph or in an instance.
+/// Sets the parameters of a kernel node in a graph or an instance.
 pub fn set_parameters(
     handle: GraphNode,
     parameters: *const cudaKernelNodeParams,
@@ -378,7 +377,7 @@ pub fn set_parameters(
     };
     if kernel.is_none_or(|kernel| kernel.name != replaced.name) {
         session().fault(format!(
-            "failed to replace kernel {} in a CUDA graph: a traced program cannot do that; add a node for the other kernel instead",
+            "failed to replace kernel {} in a CUDA graph: this is not supported in a traced program; add a node for the other kernel instead",
             replaced.name
         ));
         return Status::NOT_SUPPORTED;

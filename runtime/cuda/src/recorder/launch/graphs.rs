@@ -54,7 +54,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     let number = runtime.stream(into);
     let announce = |node: &Arc<Node>| {
         if let Some((buffer, active)) = announce(node, number) {
-            // The last one returns the event to the pool.
+            // The last ticket returns the event to the pool.
             let own = event.filter(|_| tickets.len() + 1 == traced);
             let ticket = buffer.queue.push(active, [None, own], event);
             tickets.push((buffer, ticket));
@@ -133,10 +133,10 @@ fn take_back(
     }
 }
 
-/// Refuses to add kernels to a graph twice, as they could use the same buffer at the same time.
+/// Refuses to add kernels to a graph twice, since they could use the same buffer at the same time.
 pub fn refuse_twice() -> Status {
     session().fault(
-        "failed to add a CUDA graph to another one twice: its kernels could run at the same time and would mix their traces; capture or build it again for the second one",
+        "failed to add a CUDA graph to another one twice: its kernels could run at the same time and would mix their traces; capture or build it again for the second use",
     );
     Status::NOT_SUPPORTED
 }

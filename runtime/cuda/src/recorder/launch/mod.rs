@@ -1,4 +1,4 @@
-//! A kernel launch of the program, and what all recorders do around it.
+//! A kernel launch by the program, and the steps that all recorders share.
 
 pub mod children;
 pub mod graph_nodes;
@@ -56,7 +56,7 @@ pub struct Origin {
 }
 
 impl<'a> Call<'a> {
-    /// Makes a plain launch by the host.
+    /// Describes a plain launch by the host.
     pub fn new(
         stub: Stub,
         [grid, block]: [[u32; 3]; 2],
@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Launches while a stream, perhaps this one, is captured into a CUDA graph.
+    /// Launches while a stream, perhaps this one, is being captured into a CUDA graph.
     fn capture(
         &self,
         kernel: &Arc<Kernel>,
@@ -245,8 +245,8 @@ impl<'a> Call<'a> {
         match status {
             Status::LAUNCH_OUT_OF_RESOURCES => session().fault(format!(
                 "failed to launch {name} with its trace: a CTA of {threads} threads needs more registers than an SM has, because a \
-                 traced kernel takes more of them; build for this GPU's architecture (--gpu-arch), where they are limited to what the \
-                 untraced kernel's CTAs leave room for, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
+                 traced kernel uses more of them; build for this GPU's architecture (--gpu-arch), which limits the registers so that the \
+                 untraced kernel's CTAs still fit, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
             )),
             Status::COOPERATIVE_LAUNCH_TOO_LARGE => {
                 let ctas = ctas_on_sm(kernel.stub, threads, self.shared_bytes).unwrap_or(0);
@@ -254,9 +254,9 @@ impl<'a> Call<'a> {
                 let sms = attribute_of(current_device(), attribute).unwrap_or(0);
                 let wanted = self.grid.iter().map(|&n| u64::from(n)).product::<u64>();
                 session().fault(format!(
-                    "failed to launch {name} with its trace: {} CTAs of the traced kernel fit on the device at the same time, the \
+                    "failed to launch {name} with its trace: {} CTAs of the traced kernel fit on the device at the same time, but the \
                      cooperative launch has {wanted}; ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the number instead of \
-                     fixing it, or launch fewer CTAs",
+                     hard-coding it, or launch fewer CTAs",
                     ctas * sms
                 ));
             }
@@ -265,7 +265,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns whether all CTAs fit on the device at the same time, as far as it does not depend on registers and shared memory.
+/// Returns whether all CTAs fit on the device at the same time, not taking registers and shared memory into account.
 fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
     let device = current_device();
     let attribute = |attribute| {
@@ -355,7 +355,7 @@ fn report_missing(kernel: &str, status: Status) {
     );
     if is_missing {
         session().fault(format!(
-            "no image in the program holds kernel {kernel} for this GPU ({status}); compile host and device code of its file for the same \
+            "no image in the program contains kernel {kernel} for this GPU ({status}); compile the host and device code in its file for the same \
              architectures, and for this GPU's"
         ));
     }

@@ -1,6 +1,6 @@
-//! Launches of code that Superstep did not build: kernels of proprietary libraries, and of modules that the program loads.
+//! Launches of code that Superstep did not build: kernels in proprietary libraries, and in modules that the program loads.
 //!
-//! They run unchanged. The capture has their times, so that memory that they wrote does not count as unwritten.
+//! They run unchanged. The capture records when they ran, so that memory that they wrote does not count as unwritten.
 
 use super::{Call, record};
 use crate::cuda::device::current_device;
@@ -21,8 +21,8 @@ use superstep_runtime_core::Geometry;
 use superstep_trace::{KnownCall, OpaqueGeometry};
 
 thread_local! {
-    /// The library's known call that this thread is in. The inner `Option` is `None` if its arguments do not determine its accesses. Never
-    /// dropped, since destructors of the program's variables may make such calls.
+    /// The known library call that this thread is in. The inner `Option` is `None` if its arguments do not determine its
+    /// accesses. Never dropped, since destructors of the program's variables may make such calls.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 
@@ -30,7 +30,7 @@ pub fn is_in_known_call() -> bool {
     CALL.with_borrow(Option::is_some)
 }
 
-/// Runs `call`, to which all opaque launches meanwhile belong.
+/// Runs `call`; all opaque launches during that time belong to it.
 pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T {
     CALL.set(Some(ManuallyDrop::new(known)));
     let done = call();

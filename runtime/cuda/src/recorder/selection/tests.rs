@@ -4,7 +4,7 @@ use super::*;
 use std::fmt::Write;
 use superstep_trace::CtaRange;
 
-/// Compiled for the host, the device's header takes the CTAs that the library takes.
+/// The device's header, compiled for the host, takes the same CTAs as the library.
 #[test]
 fn host_and_device_take_the_same_ctas() {
     let mut selections = Vec::new();

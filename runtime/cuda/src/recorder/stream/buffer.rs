@@ -1,4 +1,4 @@
-//! The memory of a stream's rings, on host and device.
+//! The memory of a stream's rings, on the host and the device.
 
 use super::layout::{Header, Shape, VERSION};
 use super::rings::{Ended, HostRing};
@@ -8,7 +8,7 @@ use crate::cuda::{CudaError, driver};
 use std::slice::from_ref;
 
 pub struct Buffer {
-    /// The device's address, which is the first trailing parameter.
+    /// The device address, which is the first trailing parameter.
     pub context: u64,
     /// Smaller than requested if memory is short.
     pub shape: Shape,
@@ -57,7 +57,8 @@ impl Buffer {
     }
 }
 
-/// Allocates page-locked memory for `shape`. If memory is short, reduces `shape` to half of what would fit, as the program also needs some.
+/// Allocates page-locked memory for `shape`. If memory is short, reduces `shape` to half of what would fit, since the
+/// program also needs some.
 fn host_memory(shape: &mut Shape) -> Result<Pinned, CudaError> {
     let mut short = false;
     loop {

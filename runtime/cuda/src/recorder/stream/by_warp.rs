@@ -1,13 +1,13 @@
 //! Sorts the records of a piece by warp, keeping each warp's order.
 //!
-//! Sorted records compress better, as consecutive ones are similar. The order between warps has no meaning in a capture.
+//! Sorted records compress better, since consecutive ones are similar. The order between warps has no meaning in a capture.
 
-/// Most warps that are sorted at a time; more take multiple rounds.
+/// Maximum number of warps that are sorted at a time; more take multiple rounds.
 pub const MOST_WARPS: usize = 512;
 const TABLE: usize = 2 * MOST_WARPS;
 
 pub struct ByWarp {
-    /// Index of a list + 1, with open addressing.
+    /// Hash table of list indices plus one, with open addressing.
     table: Box<[u16; TABLE]>,
     lists: Vec<List>,
     /// Number of lists in use; the others keep their memory.

@@ -1,4 +1,4 @@
-//! The small kernel after each traced one, which copies the rings' last pieces to the host.
+//! The small kernel that runs after each traced one and copies the rings' last pieces to the host.
 //!
 //! It is embedded as PTX, so that the driver compiles it for any GPU.
 
@@ -7,7 +7,7 @@ use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use std::ptr::null_mut;
 
 const PTX: &str = include_str!("../../../device/stream_flush.ptx");
-/// Threads of its CTAs, which are one warp per ring.
+/// Threads per CTA: one warp, which handles one ring.
 const THREADS: u32 = 32;
 
 pub struct Flush {
@@ -38,7 +38,7 @@ impl Flush {
         driver::check(status, "launch the kernel that empties the trace buffers")
     }
 
-    /// Adds it to `graph`, after `kernel`; returns its node.
+    /// Adds the kernel to `graph`, after the node `kernel`; returns its node.
     pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, CudaError> {
         let mut words = [self.context, self.parameter];
         let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());

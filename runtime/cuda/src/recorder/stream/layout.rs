@@ -1,22 +1,22 @@
-//! Structures that host and device share. Mirrors `device/stream.h`.
+//! Structures that the host and the device share. Mirrors `device/stream.h`.
 
 pub const VERSION: u64 = 0x1_0000_0002;
 pub const UNIT_BYTES: usize = 16;
-/// Fewest units of a piece, so that a record spans at most two pieces.
+/// Minimum number of units per piece, so that a record spans at most two pieces.
 pub const MIN_PIECE_UNITS: usize = 32;
 pub const MAX_SLOTS: usize = 16;
 /// Distance between the host's words that the device polls.
 pub const TAKEN_STRIDE_WORDS: usize = 16;
 
-/// Number of rings less one, in the second trailing parameter.
+/// Number of rings minus one, in the second trailing parameter.
 pub const RINGS_SHIFT: u32 = 32;
 pub const MAX_RINGS: usize = 0xfff + 1;
-/// Logarithm of a piece's units.
+/// Logarithm of the units per piece.
 pub const PIECE_SHIFT: u32 = 44;
-/// Logarithm of a ring's pieces.
+/// Logarithm of the pieces per ring.
 pub const SLOTS_SHIFT: u32 = 52;
 
-/// The indices of a ring, of which the host only sees zeroes.
+/// The indices of a ring, which the host only initialises to zero.
 #[repr(C)]
 pub struct Ring {
     /// Positions that are reserved for records, in units.
@@ -31,17 +31,17 @@ pub struct Ring {
     pad2: [u64; 8],
 }
 
-/// Addresses of the host's memory, for the device.
+/// The header of a buffer, with addresses of host memory for the device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
     pub version: u64,
-    /// Pieces of each ring that the host has room for.
+    /// Number of pieces per ring that the host has room for.
     pub host_slots: u64,
     pub data: u64,
-    /// Address of two words for each piece.
+    /// Address of an array of two words per piece.
     pub ready: u64,
-    /// Address of a word for each ring.
+    /// Address of an array of one word per ring.
     pub taken: u64,
     pub ended: u64,
     /// Number of launches that have ended, by the device's count.
@@ -60,7 +60,7 @@ pub struct Shape {
     pub rings: usize,
     pub piece_units: usize,
     pub slots: usize,
-    /// Pieces of each ring that the host has room for.
+    /// Number of pieces per ring that the host has room for.
     pub host_slots: usize,
 }
 
@@ -100,7 +100,7 @@ impl Shape {
         self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
     }
 
-    /// Index of the first word of `taken` on the host, after the words `ready`.
+    /// Returns the index of the first word of `taken` on the host, after the words of `ready`.
     pub fn taken_word(&self) -> usize {
         2 * self.rings * self.host_slots
     }
@@ -109,7 +109,7 @@ impl Shape {
         self.taken_word() + self.rings * TAKEN_STRIDE_WORDS
     }
 
-    /// Bytes of the control words on the host: two words per piece, a line per ring, and another line.
+    /// Returns the size of the control words on the host: two words per piece, a line per ring, and another line.
     pub fn host_control_bytes(&self) -> usize {
         let words = self.ended_word() + TAKEN_STRIDE_WORDS;
         (words * 8).next_multiple_of(4096)

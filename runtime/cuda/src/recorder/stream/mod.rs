@@ -1,7 +1,7 @@
-//! The protocol `stream`: compact records in rings on the device, which the kernel's own warps copy to the host.
+//! The `stream` protocol: compact records in rings on the device, which the kernel's own warps copy to the host.
 //!
-//! docs/capture/protocol.md has the protocol and its proof. `wire` reads records, `rings` is the host's view of a buffer, `shared` assigns
-//! rings to `workers`, which empty them, and `flush` copies a launch's last pieces.
+//! docs/capture has the protocol (protocol.md) and its proof (correctness.md). `wire` reads records, `rings` is the host's
+//! view of a buffer, `shared` assigns rings to `workers`, which empty them, and `flush` copies a launch's last pieces.
 
 pub mod buffer;
 mod by_warp;

@@ -19,7 +19,7 @@ impl Ended {
     }
 }
 
-/// A ring's words on the host, by which any thread can look whether it has a piece.
+/// A ring's words on the host, with which any thread can check whether the ring has a piece.
 #[derive(Clone, Copy)]
 pub struct Peek {
     ready: *const AtomicU64,
@@ -34,7 +34,7 @@ unsafe impl Sync for Peek {}
 
 impl Peek {
     pub fn has_piece(&self) -> bool {
-        // SAFETY: the ring's own word.
+        // SAFETY: the pointer points to the ring's own word.
         let next = unsafe { &*self.taken }.load(Ordering::Relaxed) as u32;
         let slot = (next & self.mask) as usize;
         // SAFETY: the slot is below `host_slots`, and `HostRing::all` requires that many pairs of words.
@@ -59,16 +59,15 @@ unsafe impl Send for HostRing {}
 impl HostRing {
     /// Returns all rings of the buffer whose host part begins at `host`, and the buffer's count of launches.
     ///
-    /// # Safety
-    /// `host` points to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They are valid as long as the values
-    /// live, and only the producers of the protocol change them.
+    /// # Safety `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They must be
+    /// valid as long as the values live, and only the protocol's producers may change them.
     pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
         let ring = |number: usize| {
             let words = host.cast::<AtomicU64>();
             let data_offset =
                 shape.host_control_bytes() + number * shape.host_slots * shape.piece_bytes();
             let taken_offset = shape.taken_word() + number * TAKEN_STRIDE_WORDS;
-            // SAFETY: all three are inside the `shape.host_bytes()` bytes at `host`.
+            // SAFETY: all three addresses are inside the `shape.host_bytes()` bytes at `host`.
             let (peek, data) = unsafe {
                 let peek = Peek {
                     ready: words.add(2 * number * shape.host_slots),
@@ -110,7 +109,7 @@ impl HostRing {
         };
         read(self.next, piece);
         self.next = self.next.wrapping_add(1);
-        // SAFETY: the ring's own word.
+        // SAFETY: the pointer points to the ring's own word.
         let taken = unsafe { &*taken };
         // Release: the piece was read before the device may write there again.
         taken.store(u64::from(self.next), Ordering::Release);

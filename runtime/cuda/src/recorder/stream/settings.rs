@@ -4,16 +4,16 @@ use super::layout::Shape;
 use std::time::Duration;
 use superstep_abi::{Config, RecordSink};
 
-/// Pieces of a ring on the device.
+/// Pieces per ring on the device.
 const SLOTS: usize = 4;
-/// Units of a piece: 64 KiB.
+/// Units per piece: 64 KiB.
 const PIECE_UNITS: usize = 4096;
-/// Pieces of each ring that the host has room for.
+/// Pieces per ring that the host has room for.
 const HOST_SLOTS: usize = 32;
-/// Most host pieces of each ring, and most threads, for kernels in CUDA graphs.
+/// Maximum number of host pieces per ring, and of threads, for kernels in CUDA graphs.
 const GRAPH_HOST_SLOTS: usize = 8;
 const GRAPH_WORKERS: usize = 4;
-/// Most threads that empty a buffer by default.
+/// Maximum number of threads that empty a buffer by default.
 const MOST_WORKERS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     pub sink: RecordSink,
-    /// Longest random pause before each look at the rings, for tests of slow consumers.
+    /// Longest random pause before each check of the rings, for tests of slow consumers.
     pub pause: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Rings that multiple workers empty, so that none waits for a particular worker.
+//! Rings that multiple workers empty, so that no ring waits for a particular worker.
 //!
 //! A ring's pieces must reach the file in order, so the worker that reads a piece keeps the ring until it has written the piece's groups.
 
@@ -52,7 +52,7 @@ impl SharedRing {
         if ![FREE, worker].contains(&self.keeper.load(Ordering::Acquire)) {
             return None;
         }
-        // Before `read`, which may panic; then, no other worker may continue.
+        // Set before `read`, which may panic: in that case, no other worker may continue.
         let old = self.keeper.swap(worker, Ordering::Relaxed);
         let (answer, keeps) = read(&mut inside);
         if !keeps {

@@ -20,7 +20,7 @@ pub const TAG_PIECE_SHIFT: u32 = 4;
 /// Size of the longest record: two units and 32 addresses.
 pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
 
-/// Receiver of the groups of a ring.
+/// Receiver of the groups from a ring.
 pub trait Emit {
     /// Whether [`group`](Self::group) needs addresses. Otherwise, only [`lanes`](Self::lanes) is called.
     const ADDRESSES: bool;
@@ -71,7 +71,7 @@ enum Next {
     Broken,
 }
 
-/// Looks at the record at the start of `bytes`, which are whole units of piece `piece`.
+/// Inspects the record at the start of `bytes`, which are whole units of piece `piece`.
 #[inline]
 fn look(bytes: &[u8], piece: u32) -> Next {
     let tag = word(bytes, 1) as u32 & 0xff;
@@ -107,7 +107,8 @@ fn look(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most frequent ones. Checks four at a time.
+/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most frequent kind. Checks four
+/// at a time.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
@@ -159,7 +160,7 @@ fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut 
     }
 }
 
-/// Fills in `group`, except its addresses, from a header of one unit. Returns base and stride.
+/// Fills in `group`, except its addresses, from a header of one unit. Returns the base and the stride.
 #[inline(always)]
 fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     let (first, second) = (word(bytes, 0), word(bytes, 1));
@@ -172,7 +173,7 @@ fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     (first & 0xffff_ffff_ffff, i64::from((first >> 48) as i16))
 }
 
-/// Fills in the addresses of some lanes at equal distances.
+/// Fills in addresses at equal distances for the lanes in the mask.
 fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
     let pairs = group.mask & group.mask >> 1;
     let origin = if pairs != 0 { pairs } else { group.mask }.trailing_zeros();

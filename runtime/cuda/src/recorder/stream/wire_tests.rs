@@ -1,11 +1,11 @@
-//! Reads records in the form that the device writes.
+//! Tests that read records in the form that the device writes.
 
 use super::layout::UNIT_BYTES;
 use super::wire::*;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
-/// Makes the record of `group` in the same steps as the device; it begins in piece `piece`.
+/// Builds the record of `group` in the same steps as the device; it begins in piece `piece`.
 pub(super) fn record(group: &AccessGroup, piece: u32) -> Vec<u8> {
     let mask = group.mask;
     let pairs = mask & mask >> 1;
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_arbitrary_bytes_ends(
+    fn reading_arbitrary_bytes_terminates(
         bytes in prop::collection::vec(any::<u64>(), 0..200), piece: u32,
     ) {
         let bytes: Vec<u8> = bytes.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -208,7 +208,7 @@ fn unwritten_records_are_broken() {
         ..AccessGroup::EMPTY
     };
     let mut reader = Reader::new(0);
-    // A record of the previous lap, and memory that was never written.
+    // A record from the previous lap, and memory that was never written.
     for bytes in [record(&group, 1), vec![0; 16]] {
         let mut seen = All::default();
         assert_eq!(reader.piece(5, &bytes, &mut seen), 1);

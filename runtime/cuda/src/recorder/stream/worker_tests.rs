@@ -1,4 +1,4 @@
-//! Workers without a GPU. The test acts as the device, which announces pieces and counts launches.
+//! Tests of workers without a GPU. The test acts as the device, which announces pieces and counts launches.
 
 use super::layout::Shape;
 use super::rings::HostRing;
@@ -23,9 +23,9 @@ use superstep_trace::{
 #[derive(Clone, Default)]
 struct Seen {
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
-    /// Panics at the chunk of this launch.
+    /// The launch at whose chunk to panic.
     trap: Option<u32>,
-    /// Where chunks go.
+    /// The file to which chunks are written.
     file: Option<StreamWriter>,
 }
 
@@ -35,7 +35,7 @@ impl Sink for Seen {
         assert_eq!(chunk.launch(), launch);
         if self.trap == Some(launch.0) {
             self.trap = None;
-            panic!("as the test wanted");
+            panic!("as the test intended");
         }
         if let Some(file) = &self.file {
             file.flush(chunk).expect("the file can be written");
@@ -44,7 +44,7 @@ impl Sink for Seen {
     }
 
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending) {
-        let mut endings = self.endings.lock().expect("nobody panics with it");
+        let mut endings = self.endings.lock().expect("no thread panicked");
         endings.push((ticket.active.launch.launch.0, ending));
     }
 }
@@ -67,7 +67,7 @@ impl Device {
     fn of(shape: Shape, workers: usize, seen: Seen, pause: Duration) -> Self {
         let zeroes = (0..shape.host_bytes() / 8).map(|_| AtomicU64::new(0));
         let words: &'static [AtomicU64] = Box::leak(zeroes.collect());
-        // SAFETY: the memory has the required size, is zeroed and leaked; alignment to a page is not used.
+        // SAFETY: the memory has the required size, is zeroed and leaked; page alignment is not needed.
         let (all, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
         let queue = Arc::new(Queue::counted(ended));
         let team = Team::new(workers);
@@ -120,7 +120,7 @@ impl Device {
         self.queue.push(active, [None; 2], None)
     }
 
-    /// Fills a piece of a ring with `records` records of the running kernel, and announces it when the host has room.
+    /// Fills a piece of a ring with `records` records from the running kernel, and announces it when the host has room.
     fn piece(&mut self, ring: usize, records: usize) {
         let (shape, piece) = (self.shape, self.next_piece[ring]);
         let taken = &self.words[shape.taken_word() + ring * super::layout::TAKEN_STRIDE_WORDS];
@@ -160,14 +160,19 @@ impl Device {
         self.words[self.shape.ended_word()].store(self.ended, Ordering::Release);
     }
 
-    /// Waits for the workers; returns launches with their endings, and the panics of each worker.
+    /// Waits for the workers; returns the launches with their endings, and the number of panics in each worker.
     fn close(self) -> (Vec<(u32, Ending)>, Vec<u32>) {
         assert!(self.queue.wait_until_empty(Duration::from_secs(20)));
         self.queue.close();
         let joined = self.workers.into_iter().map(|worker| worker.join());
         let panics = joined.map(|panics| panics.expect("it catches its panics"));
         let panics = panics.collect();
-        let endings = self.seen.endings.lock().expect("nobody panics").clone();
+        let endings = self
+            .seen
+            .endings
+            .lock()
+            .expect("no thread panicked")
+            .clone();
         (endings, panics)
     }
 }
@@ -210,7 +215,11 @@ fn a_ring_that_multiple_workers_read_keeps_its_order() {
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cuda))
         .expect("the folder can be written");
     let seen = Seen {
-        file: Some(capture.stream(StreamId(0)).expect("the file can be made")),
+        file: Some(
+            capture
+                .stream(StreamId(0))
+                .expect("the file can be created"),
+        ),
         ..Seen::default()
     };
     // The pieces are so large that chunks become full while the kernel runs, and only two rings have any.
@@ -256,7 +265,7 @@ fn a_fault_ends_the_running_launch_and_no_earlier_one() {
     device.piece(0, 2);
     device.end();
     device.piece(1, 5);
-    device.queue.fault("as the test wanted");
+    device.queue.fault("as the test intended");
     let (endings, _) = device.close();
     let outcomes: Vec<_> = endings
         .iter()
@@ -266,9 +275,9 @@ fn a_fault_ends_the_running_launch_and_no_earlier_one() {
         outcomes,
         [
             (0, 64, None),
-            (1, 160, Some("as the test wanted")),
-            (2, 0, Some("did not run: as the test wanted")),
-            (3, 0, Some("did not run: as the test wanted")),
+            (1, 160, Some("as the test intended")),
+            (2, 0, Some("did not run: as the test intended")),
+            (3, 0, Some("did not run: as the test intended")),
         ]
     );
 }

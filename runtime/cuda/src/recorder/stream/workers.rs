@@ -19,13 +19,13 @@ use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 const ALERT: Duration = Duration::from_micros(100);
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
-/// Most launches that a worker takes from the queue at once.
+/// Maximum number of launches that a worker takes from the queue at once.
 const MOST_AT_ONCE: usize = 64;
 /// How long a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
-/// How long encoded accesses wait for more before they are written, so that a killed program's capture shows where it was.
+/// How long encoded accesses wait for more before they are written, so that a killed program's capture shows how far it got.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
-/// As `QUIET_AFTER`, while more accesses arrive.
+/// Like `QUIET_AFTER`, but while more accesses arrive.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Bytes that the memory sink of a worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
@@ -50,7 +50,7 @@ pub struct Team {
     arrived: Mutex<Arrived>,
 }
 
-/// Launches that only some workers have finished, the oldest first, with the number of these workers and their totals.
+/// Launches that only some workers have finished, oldest first, with the number of these workers and their totals.
 #[derive(Default)]
 struct Arrived {
     first_serial: u64,
@@ -104,7 +104,8 @@ pub struct Worker<S> {
     team: Arc<Team>,
     number: usize,
     rings: Arc<[SharedRing]>,
-    /// Whether this worker must check that nothing of the launch is left in a ring, as it is its own or it has read pieces from it.
+    /// For each ring, whether this worker must check that nothing from the launch is left in it, because the ring is its own
+    /// or it has read pieces from it.
     minds: Vec<bool>,
     /// Rings with groups that this worker has not written yet.
     keeps: Vec<usize>,
@@ -261,7 +262,8 @@ impl<S: Sink> Worker<S> {
             *minds = ring % self.team.size == self.number;
         }
         self.while_running(ticket);
-        // Takes what there is. That is everything if the launch has ended, but not if it faulted or the program ends while it runs.
+        // Takes the remaining pieces. They are complete if the launch has ended, but not if it faulted or the program ends
+        // while it runs.
         while self.look(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);
@@ -281,7 +283,8 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Waits until nothing of an ended launch is left in the rings that this worker must check. A worker that waits here keeps no rings.
+    /// Waits until nothing from an ended launch is left in the rings that this worker must check. A worker that waits here
+    /// keeps no rings.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
             while self.minds[ring] {
@@ -361,7 +364,8 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Takes pieces from rings that this worker keeps, or else a piece from `any` other or one that it must check; returns whether it did.
+    /// Takes pieces from rings that this worker keeps, or else one from a ring that it must check, or from any ring if
+    /// `any`; returns whether it took one.
     fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
         self.pause();
         let mut found = false;
@@ -429,7 +433,7 @@ impl<S: Sink> Worker<S> {
             (taken, taken.is_some() && keeps)
         })?;
         if wrote {
-            // Only groups of this ring are not written yet.
+            // Only groups from this ring have not been written yet.
             for other in std::mem::take(&mut self.keeps) {
                 if other == ring {
                     self.keeps.push(ring);
@@ -462,7 +466,7 @@ fn read<E: Emit>(
     broken + reader.piece(number, piece, emit)
 }
 
-/// Writes a piece over the oldest ones.
+/// Keeps a piece; once full, overwrites the oldest ones.
 fn keep(kept: &mut Vec<u8>, at: &mut usize, piece: &[u8]) {
     if kept.len() < KEPT_BYTES {
         kept.extend_from_slice(piece);

@@ -1,6 +1,7 @@
 //! The host's side of the protocol, which takes complete records out of the bins.
 //!
-//! docs/protocol-thesis.md has the protocol and its proof. This does not depend on CUDA: tests use host threads as producers.
+//! docs/protocol-thesis.md describes the protocol and its proof. This module does not depend on CUDA: tests use host threads
+//! as producers.
 
 use crate::recorder::thesis::layout::Bin;
 use crate::recorder::thesis::record::Record;
@@ -10,7 +11,7 @@ use std::sync::atomic::Ordering;
 pub struct Shape {
     /// Number of bins, a power of two.
     pub bins: usize,
-    /// Records of a bin, a power of two.
+    /// Records per bin, a power of two.
     pub bin_records: usize,
 }
 
@@ -32,7 +33,7 @@ impl Shape {
     }
 }
 
-/// Result of a look at a bin.
+/// Result of taking records from a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub records: u64,
@@ -54,9 +55,8 @@ pub struct Bins {
 unsafe impl Send for Bins {}
 
 impl Bins {
-    /// # Safety
-    /// `indices` and `records` point to `shape.bins` and `shape.bins * shape.bin_records` aligned and zeroed values. They are valid as long
-    /// as the result lives, and only the producers of the protocol change them.
+    /// # Safety `indices` and `records` must point to `shape.bins` and `shape.bins * shape.bin_records` aligned and zeroed
+    /// values. They must be valid as long as the result lives, and only the protocol's producers may change them.
     pub unsafe fn new(shape: Shape, indices: *const Bin, records: *const Record) -> Self {
         Bins {
             shape,

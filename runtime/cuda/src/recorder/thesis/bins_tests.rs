@@ -1,4 +1,4 @@
-//! The protocol on host threads, with the same additions, waits and fences as on the device, and the smallest bins.
+//! Runs the protocol on host threads, with the same additions, waits and fences as on the device, and with very small bins.
 
 use crate::recorder::thesis::bins::{Bins, Shape, Taken};
 use crate::recorder::thesis::groups::GroupBuilder;
@@ -11,14 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 use superstep_trace::AccessGroup;
 
-/// Bins in the host's memory. Records are atomic words, so that a race gives a wrong value and is not undefined behaviour.
+/// Bins in the host's memory. Records are atomic words, so that a race results in a wrong value and not in undefined
+/// behaviour.
 struct Memory {
     shape: Shape,
     indices: Vec<Bin>,
     words: Vec<AtomicU64>,
 }
 
-/// Ordered by the fence before it. ThreadSanitizer does not support fences.
+/// Relaxed, since the fence before it orders it. ThreadSanitizer does not support fences.
 const ACKNOWLEDGE: Ordering = match cfg!(superstep_sanitized) {
     true => Ordering::Release,
     false => Ordering::Relaxed,
@@ -35,7 +36,7 @@ impl Memory {
     }
 
     fn bins(&self) -> Bins {
-        // SAFETY: the vectors have the required lengths, are zeroed, and outlive the value in every test here; an
+        // SAFETY: the vectors have the required lengths, are zeroed, and outlive the value in every test in this file; an
         // `AtomicU64` has the size and alignment of a record's word.
         unsafe {
             Bins::new(
@@ -46,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// Does the steps of `__superstep_probe_access` for the `lanes` of a warp, in the same order.
+    /// Performs the steps of `__superstep_probe_access` for the `lanes` of a warp, in the same order.
     fn probe(&self, sm: u32, cta: u32, warp: u32, lanes: &[u32], site: u32) {
         let capacity = self.shape.bin_records as u64;
         let number = sm as usize & (self.shape.bins - 1);
@@ -155,14 +156,14 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                 } else {
                     std::thread::yield_now();
                 }
-                assert!(started.elapsed() < Duration::from_secs(60), "nothing moves");
+                assert!(started.elapsed() < Duration::from_secs(60), "no progress");
             }
         });
         let producers: Vec<_> = (0..warps)
             .map(|warp| {
                 scope.spawn(move || {
                     for site in 0..accesses {
-                        // Other lanes each time, from one to all 32.
+                        // Different lanes each time, from one to all 32.
                         let mask = (site.wrapping_mul(2_654_435_761) ^ warp.rotate_left(7))
                             | 1 << (site % 32);
                         let lanes: Vec<u32> =
@@ -196,7 +197,7 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
         seen.values().map(|&times| u64::from(times)).sum::<u64>(),
         expected
     );
-    assert!(order_kept, "a thread's accesses left their program order");
+    assert!(order_kept, "a thread's accesses are not in program order");
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn nothing_is_lost_with_many_warps_on_few_bins() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn nothing_is_lost_whatever_the_shape(bins in 1usize..9, records in 1usize..200, warps in 1u32..7, naps: bool) {
+    fn nothing_is_lost_for_any_shape(bins in 1usize..9, records in 1usize..200, warps in 1u32..7, naps: bool) {
         run(Shape::rounded(bins, records), warps, 40, naps);
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of a stream's bins, on host and device.
+//! The memory of a stream's bins, on the host and the device.
 
 use super::bins::{Bins, Shape};
 use super::layout::{CONTEXT_VERSION, TraceContext, device_context};
@@ -6,7 +6,7 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::Pinned;
 
 pub struct Buffer {
-    /// The device's address of the [`TraceContext`].
+    /// The device address of the [`TraceContext`].
     pub context: u64,
     pub bins: Bins,
     /// Smaller than requested if memory is short.

@@ -1,4 +1,4 @@
-//! A stream without a GPU. Threads of the test act as host functions and kernels.
+//! Tests of a stream without a GPU. The test's threads act as host functions and kernels.
 
 use crate::recorder::drain::queue::{Queue, Ticket};
 use crate::recorder::thesis::bins::{Bins, Shape};
@@ -51,7 +51,7 @@ impl Stream {
         let records: &'static [AtomicU64] =
             Box::leak((0..RECORDS * 3).map(|_| AtomicU64::new(0)).collect());
         let (queue, seen) = (Arc::new(Queue::default()), Seen::default());
-        // SAFETY: one bin and its records, zeroed and leaked.
+        // SAFETY: there is one bin with its records, zeroed and leaked.
         let bins = unsafe { Bins::new(Shape::rounded(1, RECORDS), bin, records.as_ptr().cast()) };
         let mut consumer = Consumer::new(queue.clone(), bins, seen.clone());
         let consumer = std::thread::spawn(move || consumer.run());
@@ -89,7 +89,7 @@ impl Stream {
         )
     }
 
-    /// One access of one thread.
+    /// Makes one access by one thread.
     fn access(&self) {
         let position = self.bin.reserved.fetch_add(1, Ordering::Relaxed);
         while self.bin.released.load(Ordering::Acquire) + RECORDS as u64 <= position {
@@ -190,7 +190,7 @@ fn a_fault_ends_running_and_waiting_launches() {
 }
 
 #[test]
-fn the_end_of_the_program_ends_a_kernel_that_does_not() {
+fn the_end_of_the_program_ends_a_running_kernel() {
     let stream = Stream::new();
     let ticket = stream.push(0);
     stream.queue.started(&ticket);

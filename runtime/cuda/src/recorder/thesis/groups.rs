@@ -60,7 +60,7 @@ impl GroupBuilder {
         }
     }
 
-    /// Returns the number of records outside of whole groups since the last call, which is 0 unless a kernel faulted.
+    /// Returns the number of records outside whole groups since the last call, which is 0 unless a kernel faulted.
     pub fn take_broken_records(&mut self) -> u64 {
         std::mem::take(&mut self.broken_records)
     }
@@ -68,7 +68,8 @@ impl GroupBuilder {
 
 /// Passes up to 32 records that were written together to `emit`.
 ///
-/// There is a group for each site and width, as the compiler may merge the probe calls of two sites, and lanes may have different widths.
+/// There is a group for each site and width, since the compiler may merge the probe calls of two sites, and lanes may have
+/// different widths.
 fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
     // CTA and site, width, warp.
     let key = |record: &Record| {

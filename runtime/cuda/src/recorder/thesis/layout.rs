@@ -1,11 +1,11 @@
-//! Structures that host and device share. Mirrors `device/context.h`.
+//! Structures that the host and the device share. Mirrors `device/context.h`.
 
 use crate::cuda::CudaError;
 use crate::cuda::memory::{device_words, words_of};
 use std::slice::from_ref;
 use std::sync::atomic::AtomicU64;
 
-/// Version of the layout. Modules that were built for another one are refused.
+/// Version of the layout. Modules that were built for another version are rejected.
 pub const CONTEXT_VERSION: u32 = 2;
 
 /// The three indices of a bin, in records.
@@ -18,12 +18,12 @@ pub struct Bin {
     /// Number of completely written records, to which the device adds.
     pub acknowledged: AtomicU64,
     pad1: [u64; 15],
-    /// Positions below `released + bin_records` may be written. The host stores it.
+    /// Positions below `released + bin_records` may be written. Stored by the host.
     pub released: AtomicU64,
     pad2: [u64; 15],
 }
 
-/// Target of a kernel's first trailing parameter. Pointers are device addresses.
+/// The structure to which a kernel's first trailing parameter points. Pointers are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceContext {
@@ -34,7 +34,7 @@ pub struct TraceContext {
     pub pad: u32,
     pub bins: u64,
     pub records: u64,
-    /// Address of the counter arrays by module number (counting probe), or 0.
+    /// Address of the counter arrays, by module number (counting probe), or 0.
     pub site_counts: u64,
     /// Address of the selection of CTAs, or 0.
     pub selection: u64,

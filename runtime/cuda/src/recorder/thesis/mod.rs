@@ -1,4 +1,4 @@
-//! The protocol `thesis`, in which each thread adds its access to a bin in host memory (docs/protocol-thesis.md).
+//! The `thesis` protocol, in which each thread adds its access to a bin in host memory (docs/protocol-thesis.md).
 
 pub mod bins;
 #[cfg(test)]

@@ -7,7 +7,7 @@ pub const THREAD_MASK: u64 = 0x3ff;
 pub const SM_SHIFT: u32 = 10;
 /// Mask of an SM's number.
 pub const SM_MASK: u64 = 0xfff;
-/// Shift of the number of records in the access group, less one (5 bits).
+/// Shift of the number of records in the access group, minus one (5 bits).
 pub const GROUP_SHIFT: u32 = 22;
 /// Shift of the bit that is 1 in the first use of a slot, 0 in the second, and so on.
 pub const LAP_SHIFT: u32 = 30;
@@ -20,7 +20,7 @@ pub const WIDTH_SHIFT: u32 = 32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Linear CTA number in the high 32 bits, site in the low ones.
+    /// Linear CTA number in the high 32 bits, site in the low 32 bits.
     pub cta_site: u64,
     pub address: u64,
     /// The rest; see the constants of this module.

@@ -11,7 +11,11 @@ fn edges_are_added_queried_and_removed() {
     // SAFETY: all pointers are valid.
     unsafe {
         assert_eq!(cudaGraphAddDependencies(graph, &a, &b, 1), 0);
-        assert_ne!(cudaGraphAddDependencies(graph, &a, &b, 1), 0, "again");
+        assert_ne!(
+            cudaGraphAddDependencies(graph, &a, &b, 1),
+            0,
+            "the edge already exists"
+        );
         assert_eq!(
             cudaGraphNodeGetDependencies(b, places.as_mut_ptr(), &mut count),
             0

@@ -1,5 +1,6 @@
-//! The handler, compiled for the host, has the same sums as the CPU backend for random programs of warps, even if other lanes and warps run
-//! between its look at an entry and its exchange. The test fails if lanes of a warp wait for each other forever.
+//! Checks that the handler, compiled for the host, computes the same sums as the CPU backend for random programs of warps,
+//! even if other lanes and warps run between its load and its exchange of an entry. The test fails if lanes of a warp wait
+//! for each other forever.
 
 use super::programs::{LAUNCHES, Program, launch};
 use crate::recorder::in_situ::layout::{MISSING, Transfer};
@@ -10,15 +11,15 @@ use superstep_trace::{CtaBlocks, LaunchSums, Parts};
 
 const PROGRAMS: u64 = 1000;
 
-/// Compared results of a program.
+/// The results of a program that are compared.
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
     launches: Vec<LaunchSums>,
     /// Bytes and loads by source and receiver, each with launch and first CTA of a block.
     received: BTreeMap<[u32; 4], (u64, u64)>,
-    /// Bytes by launch that stored and launch that received.
+    /// Bytes, by storing and receiving launch.
     received_of_launches: BTreeMap<[u32; 2], u64>,
-    /// Stored bytes that were read first, by launch that stored and launch that read.
+    /// Stored bytes that were read for the first time, by storing and reading launch.
     first_read: BTreeMap<[u32; 2], u64>,
 }
 
@@ -56,7 +57,7 @@ impl Found {
         }
     }
 
-    /// For bytes with multiple writers, the device only counts how many a launch received.
+    /// Adds bytes with multiple writers, of which the device only counts how many a launch received.
     fn add_several(&mut self, parts: &Parts) {
         for part in parts
             .first_read
@@ -68,7 +69,7 @@ impl Found {
         }
     }
 
-    /// Leaves out sources of bytes with multiple writers: the CPU backend names the first of them, the device none.
+    /// Leaves out sources of bytes with multiple writers: the CPU backend reports the first writer, the device none.
     fn without_unsure(mut self) -> Self {
         let Found {
             launches, received, ..
@@ -86,7 +87,7 @@ impl Found {
         self.launches.iter_mut().map(groups).collect()
     }
 
-    /// Removes the bytes that may be local: for more threads, the device can tell that they have not stored there.
+    /// Removes the bytes that may be local, because the device can rule out more threads than the CPU backend.
     fn take_perhaps_local(&mut self) -> Vec<u64> {
         let bytes = |sums: &mut LaunchSums| std::mem::take(&mut sums.loaded.perhaps_local);
         self.launches.iter_mut().map(bytes).collect()
@@ -113,7 +114,7 @@ fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Fo
         let sums = numbers();
         let summed = of_launch(&launch(number, ""), &sums);
         assert_eq!((summed.lost_bytes, summed.not_split), (0, 0));
-        // Each access group has its lanes and those that it lacks.
+        // The active and missing lanes of all access groups add up to whole warps.
         let LaunchSums {
             loads,
             stores,
@@ -195,7 +196,7 @@ fn interleaved_accesses_are_counted() {
 
 #[test]
 fn a_half_full_set_has_room() {
-    // 9 of 16 rows of 2^25.
+    // Fills 9/16 of a set of 2^25 rows.
     if let Some(without_room) = run_cpp(include_str!("on_host.cpp"), "r 25 589824\n") {
         assert_eq!(without_room.trim(), "0");
     }

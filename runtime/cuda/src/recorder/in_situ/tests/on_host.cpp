@@ -1,5 +1,5 @@
-// Runs the handler of the protocol `in-situ` on the host, warp by warp: device.rs passes it accesses and reads their sums. Between the look
-// at an entry and its exchange, another lane or another warp may run.
+// Runs the handler of the `in-situ` protocol on the host, warp by warp: device.rs passes it accesses and reads their sums.
+// Between the load and the exchange of an entry, another lane or another warp may run.
 
 #include "warp.h"
 
@@ -14,11 +14,11 @@ namespace {
 typedef InSituEntry Host;
 unsigned lane_number() { return host::lane; }
 unsigned sm_number() { return blockIdx.x; }
-// The last change of a word in this launch, which other CTAs' caches may lack in some programs.
+// The last change to a word in this launch. In some programs, other CTAs' caches may not have it yet.
 struct Change {
   const void *place;
   Host was;
-  unsigned seen; // the CTAs whose cache has it, which then has nothing older
+  unsigned seen; // the CTAs whose cache has it, and therefore nothing older
 };
 Change changes[1 << 10];
 unsigned is_cached;
@@ -51,7 +51,7 @@ uint64_t set_bits(Host *place, uint64_t bits) {
   return was.before;
 }
 ulonglong2 load_block(const InSituBlock *place) { return {place->number, place->lines}; }
-// A cache may lack what other CTAs' threads stored in a line, until it has been seen there.
+// A CTA's cache may lack other CTAs' stores to a line until the CTA has seen them once.
 struct Line {
   unsigned was, seen;
 };
@@ -73,7 +73,7 @@ uint64_t load_known(const void *place) {
   host::meanwhile();
   return *(const uint64_t *)place;
 }
-// It may be overwritten at any time.
+// Loses some rows, since any may be overwritten.
 void store_known(void *place, uint64_t row) {
   host::meanwhile();
   if (host::below(8) != 0) *(uint64_t *)place = row;
@@ -108,16 +108,17 @@ void host::run_lane(const Access &access, unsigned lane) {
   InSituFunction own;
   void *address = (void *)access.addresses[lane];
   __superstep_probe_begin(&context, parameter, &own);
-  // Both with and without a site and width that are compile-time constants.
+  // Runs both the code for compile-time constant sites and widths and the code for others.
   access_from(&context, parameter, access.operation << 28, address, access.width, &own, access.first_thread % 64 == 0);
   __superstep_probe_end(&context, parameter, &own);
 }
 
-// Each line of the input begins with a letter: `n` base, seed, whether caches lack something, bits of blocks: a new program; `f` offset,
-// bytes, pattern: a fill; `s` number, words: the selection of CTAs; `l` number, kernel, bits of the selection: a launch; `a` CTA, first
-// thread, operation, width, mask, and the offset of each lane in the mask: an access; `w`, with the same arguments: an access that runs
-// soon, between the steps of others; `r` bits, groups: prints how many of 32 * groups consecutive words find no room in a set of 2^bits
-// rows; `e`: ends the launch and prints its sums; `p`: ends the program and prints the rows of its transfers.
+// Each line of the input begins with a letter: `n` base, seed, whether caches may be stale, mask of CTA blocks: a new
+// program; `f` offset, bytes, pattern: a fill; `s` number, words: the selection of CTAs; `l` number, kernel, bits of the
+// selection: a launch; `a` CTA, first thread, operation, width, mask, and the offset of each lane in the mask: an access;
+// `w`, with the same arguments: an access that runs soon, between the steps of others; `r` bits, groups: prints how many of
+// 32 * groups consecutive words find no room in a set of 2^bits rows; `e`: ends the launch and prints its sums; `p`: ends
+// the program and prints the rows of its transfers.
 int main() {
   char what;
   Entry *shadow = nullptr;

@@ -14,12 +14,12 @@ use superstep_trace::{
 
 pub const LAUNCHES: u32 = 7;
 const ACCESSES: u64 = 30;
-/// CTAs that do something, the first of a large grid.
+/// Number of active CTAs, which are the first in a large grid.
 const CTAS: u64 = 4;
 const GRID: u64 = 1 << 20;
 const WARPS: u64 = 3;
 const BASE: u64 = 77 << 21;
-/// Few lines, so that many are written or read as a whole.
+/// A few lines only, so that many of them are written or read as a whole.
 const BYTES: u64 = 1024;
 const LINE: u64 = 128;
 
@@ -38,19 +38,19 @@ pub fn launch(number: u32, kernel: &str) -> Launch {
     }
 }
 
-/// A program, in the form that the C++ side reads, and the results of the CPU backend.
+/// A program in the form that the C++ side reads, and the CPU backend's results for it.
 #[derive(Default)]
 pub struct Program {
     pub text: String,
     pub expected: Found,
-    /// Whether accesses are interleaved and lanes may write the same byte. Each access then has a separate warp, so that it does not matter
-    /// which thread is first to write.
+    /// Whether accesses are interleaved and lanes may write the same byte. Each access then has a separate warp, so that it
+    /// does not matter which thread is the first to write.
     pub races: bool,
     /// Whether loads through a cache may lack what other threads have just written.
     pub is_cached: bool,
-    /// The width of all accesses, which are then aligned, if it is the same.
+    /// The width of all accesses, if they have the same width; they are then aligned.
     width: Option<u64>,
-    /// Whether all accesses begin in two words, so that there are often multiple at the same time.
+    /// Whether all accesses begin in two words, so that several often happen at the same time.
     is_crowded: bool,
 }
 
@@ -58,7 +58,7 @@ impl Program {
     pub fn any(numbers: &mut Numbers, seed: u64, races: bool) -> Self {
         let width = [4, 8, 16].get(numbers.below(16) as usize).copied();
         let is_cached = races || numbers.below(2) == 0;
-        // One CTA, two, or all.
+        // Blocks of one CTA, of two, or of all.
         let blocks = (1u32 << (seed % 3)).try_into().unwrap_or_default();
         let mut program = Program {
             races,
@@ -114,12 +114,12 @@ impl Program {
         program
     }
 
-    /// Returns whether counts of loads are exact, which requires that words are read at the same width.
+    /// Returns whether counts of loads are exact, which requires that all words are read with the same width.
     pub fn counts(&self) -> bool {
         self.width.is_some()
     }
 
-    /// Adds a write by the host or by code that is not traced, or none.
+    /// Adds at most one write, by the host or by code that is not traced.
     fn fill(&mut self, numbers: &mut Numbers, shadow: &Shadow) {
         let unit = match numbers.below(6) {
             0 => LINE,
@@ -138,7 +138,7 @@ impl Program {
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
     }
 
-    /// Adds an access, by a warp of `writer` if it writes, otherwise of any CTA.
+    /// Adds an access, by a warp in CTA `writer` if it writes, otherwise by a warp in any CTA.
     fn access(
         &mut self,
         numbers: &mut Numbers,
@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// Returns a selection of CTAs, and how much of launches is recorded, which is everything in most programs.
+/// Returns a selection of CTAs, and the choices for how much of a launch is recorded, which is everything in most programs.
 fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
     let first = numbers.below(CTAS) as u32;
     let range = CtaRange {
@@ -217,7 +217,7 @@ fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded
     (selection, parts)
 }
 
-/// Returns offsets of all lanes, which are consecutive, equal, equidistant or random, and not always aligned.
+/// Returns offsets for all lanes, which are consecutive, equal, equidistant or random, and not always aligned.
 fn offsets(numbers: &mut Numbers, width: u64, is_aligned: bool) -> [Option<u64>; WARP_LANES] {
     let distances = [4, 8, 16, 20, 32, LINE];
     let any_line = LINE * numbers.below(BYTES / LINE);

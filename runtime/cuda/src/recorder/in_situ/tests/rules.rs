@@ -1,4 +1,4 @@
-//! Compiled for the host, the device's header changes entries as the CPU backend does.
+//! Checks that the device's header, compiled for the host, changes entries in the same way as the CPU backend.
 
 use crate::tests::Numbers;
 use std::fmt::Write;
@@ -37,7 +37,7 @@ fn host_and_device_change_entries_in_the_same_way() {
             _ => {
                 let past = entry.past(who);
                 let bytes = numbers.below(16) as u8;
-                // Only what a launch wrote is marked.
+                // Only bytes that a launch wrote are marked.
                 if past >> 63 == 0 && past != 0 {
                     entry.mark(who, bytes);
                     let _ = writeln!(

@@ -1,5 +1,6 @@
-// Warps on the host, for a handler that is compiled for it. Each lane has a separate stack, and one runs at a time. It stops in
-// `__activemask`, and may stop at accesses to shared data (`meanwhile`). The next lane to run is chosen at random, but reproducibly.
+// Simulates warps on the host, for a handler that is compiled for the host. Each lane has a separate stack, and one lane
+// runs at a time. It stops in `__activemask`, and may stop at accesses to shared data (`meanwhile`). The next lane to run is
+// chosen at random, but reproducibly.
 
 #undef _FORTIFY_SOURCE // it refuses jumps from stack to stack
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 struct Extent { unsigned x, y, z; };
 Extent blockIdx, threadIdx, gridDim = {1u << 20, 1, 1}, blockDim = {1024, 1, 1};
 
-// An access of the lanes in `mask`.
+// An access by the lanes in `mask`.
 struct Access {
   unsigned cta, first_thread, operation, width, mask;
   unsigned long long addresses[32];
@@ -22,12 +23,12 @@ namespace host {
 
 const unsigned LANES = 32, WARPS = 4, STACK_BYTES = (1 << 16) + 1088;
 
-// The work of a lane, which the test defines.
+// Does the work of a lane. Defined by the test.
 void run_lane(const Access &access, unsigned lane);
 
 struct Lane {
   jmp_buf at;
-  // Where it called `__activemask`, and the result. Lanes that call it in the same place meet.
+  // Where the lane called `__activemask`, and the result. Lanes that call it in the same place meet.
   const void *place;
   unsigned answer;
 };
@@ -38,8 +39,8 @@ struct Warp {
   Lane lanes[LANES];
 };
 
-Warp warps[WARPS], *warp, *alone; // the warp that runs, and the only one that may, if any
-unsigned running, waiting;        // bits of warps; some wait until another accesses shared data
+Warp warps[WARPS], *warp, *alone; // the running warp, and the only one that may run, if any
+unsigned running, waiting;        // masks of warps; some wait until another one accesses shared data
 unsigned lane;
 jmp_buf scheduler;
 uint64_t chance;
@@ -49,7 +50,7 @@ unsigned below(unsigned limit) {
   return (unsigned)((chance >> 32) * limit >> 32);
 }
 
-// One of the bits.
+// Returns a random one of the bits.
 unsigned any_of(unsigned bits) {
   const unsigned turn = below(32);
   const unsigned turned = bits >> turn | (turn ? bits << (32 - turn) : 0);
@@ -72,7 +73,7 @@ __attribute__((noinline)) void resume(unsigned next) {
   if (_setjmp(scheduler) == 0) _longjmp(warp->lanes[next].at, 1);
 }
 
-// A lane's stack: one access after the other.
+// Runs on a lane's stack: one access after another.
 void live() {
   for (;;) {
     stop();
@@ -105,7 +106,7 @@ void start(unsigned some) {
   running |= some;
 }
 
-// Lets others run in between. A waiting warp begins, and in half of the cases runs to its end.
+// Lets others run in between. A waiting warp starts, and in half of the cases runs to its end.
 void meanwhile() {
   if (waiting != 0) {
     const unsigned next = any_of(waiting);
@@ -117,7 +118,7 @@ void meanwhile() {
   }
 }
 
-// Stops the lane until it has the mask of those in this place.
+// Stops the lane until it gets the mask of the lanes in this place.
 unsigned meet(const void *place) {
   warp->lanes[lane].place = place;
   warp->ready &= ~(1u << lane);
@@ -125,7 +126,7 @@ unsigned meet(const void *place) {
   return warp->lanes[lane].answer;
 }
 
-// Gives lanes in the same place a mask, of all of them or, as after a branch, of some.
+// Gives lanes in the same place their mask, which contains all of them or, as after a branch, some.
 void settle() {
   const unsigned stopped = warp->live & ~warp->ready;
   if (stopped == 0) return;
@@ -146,7 +147,7 @@ void step() {
   resume(any_of(warp->ready));
 }
 
-// Runs the warps that have begun to their end.
+// Runs the started warps to their end.
 void run_warps() {
   while (running != 0) {
     warp = alone ? alone : &warps[any_of(running)];
@@ -163,7 +164,7 @@ void run_waiting() {
   run_warps();
 }
 
-// Gives an access to a warp that is free.
+// Gives an access to a free warp.
 void begin(const Access &access, bool waits) {
   if (waiting + 1 == 1u << WARPS) run_waiting();
   const unsigned free = __builtin_ctz(~waiting);
@@ -177,7 +178,7 @@ void begin(const Access &access, bool waits) {
 
 // `change` computes the new value from the old one.
 template <class T, class F> T atomic(T *word, F change) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words are of 32 or 64 bits");
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words have 32 or 64 bits");
   meanwhile();
   const T was = *word;
   *word = change(was);

@@ -4,7 +4,7 @@ use super::*;
 use std::mem::offset_of;
 
 #[test]
-fn structures_are_those_of_the_device_code() {
+fn structures_match_the_device_header() {
     let header = include_str!("../../../../device/children.h");
     let fields = |name: &str| {
         let body = header.split(&format!("struct {name} {{")).nth(1);

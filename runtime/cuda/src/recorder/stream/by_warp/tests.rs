@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn each_warps_order_is_kept(keys in prop::collection::vec(0u64..600, 0..900)) {
+    fn order_within_each_warp_is_kept(keys in prop::collection::vec(0u64..600, 0..900)) {
         let (mut sorter, mut out) = (ByWarp::default(), Vec::new());
         for (offset, &key) in keys.iter().enumerate() {
             if !sorter.add(key, offset as u32) {

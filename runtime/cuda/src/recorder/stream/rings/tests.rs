@@ -7,7 +7,7 @@ fn pieces_arrive_in_order_and_their_slots_are_freed() {
     let shape = Shape::rounded(2, 32, 2, 2);
     let words = vec![0u64; shape.host_bytes() / 8 + 512];
     let words: &'static [AtomicU64] = Box::leak(words.into_iter().map(AtomicU64::new).collect());
-    // SAFETY: the memory has the required size, is zeroed and leaked; alignment to a page is not used.
+    // SAFETY: the memory has the required size, is zeroed and leaked; page alignment is not needed.
     let (mut rings, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
     let ring = &mut rings[1];
     assert_eq!(ring.take(0, |_, _| ()), None);
@@ -22,10 +22,10 @@ fn pieces_arrive_in_order_and_their_slots_are_freed() {
     let read = ring.take(0, |number, bytes| assert_eq!((number, bytes[0]), (0, 5)));
     assert_eq!(read, Some(512));
     assert_eq!(words[taken].load(Ordering::Relaxed), 1);
-    // The second piece is the next launch's.
+    // The second piece belongs to the next launch.
     assert_eq!(ring.take(0, |_, _| ()), None);
     assert_eq!(ring.take(1, |number, _| assert_eq!(number, 1)), Some(112));
-    // The words of the last lap are not taken for new ones.
+    // The words of the last lap are not mistaken for new ones.
     assert_eq!(ring.take(1, |_, _| ()), None);
     assert_eq!(words[taken].load(Ordering::Relaxed), 2);
     assert_eq!(ended.launches(), 0);

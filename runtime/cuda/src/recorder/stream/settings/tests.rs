@@ -4,7 +4,7 @@ use super::*;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 #[test]
-fn configured_sizes_are_taken_and_workers_do_not_exceed_rings() {
+fn configured_sizes_are_used_and_workers_do_not_exceed_rings() {
     let config = Config {
         bins: Some(2),
         bin_records: NonZeroU32::new(64),

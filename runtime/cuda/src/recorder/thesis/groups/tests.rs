@@ -5,7 +5,7 @@ use crate::recorder::thesis::record::tests::Fields;
 use proptest::prelude::*;
 use superstep_trace::SiteId;
 
-/// Makes the records that the device writes for `group`.
+/// Builds the records that the device writes for `group`.
 pub fn records(group: &AccessGroup) -> Vec<Record> {
     let threads: Vec<_> = group.threads().collect();
     let pack = |(index, &(thread, address)): (usize, &(u32, u64))| {
@@ -47,7 +47,7 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Pushes `records` in pieces of the given sizes, as windows end anywhere.
+/// Pushes `records` in pieces of the given sizes, since windows may end anywhere.
 fn push_all(records: &[Record], pieces: &[usize], builder: &mut GroupBuilder) -> Vec<AccessGroup> {
     let (mut back, mut rest) = (Vec::new(), records);
     for &piece in pieces {
