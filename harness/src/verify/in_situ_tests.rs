@@ -218,7 +218,7 @@ fn sums_of_varying_runs_are_between_those_of_two_traces() {
     for within in [64, 100, 128] {
         let check = check(within);
         assert!(check.ok && !check.warning, "{check:?}");
-        let detail = "runs differ; 24 of 24 kernel volumes are between those of two traces";
+        let detail = "runs differ; 26 of 26 kernel volumes are between those of two traces";
         assert_eq!(check.detail, detail);
     }
     let check = check(60);

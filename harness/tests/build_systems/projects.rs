@@ -104,7 +104,7 @@ fn make_builds_the_project() {
     ]));
     assert_eq!(code, 6, "{err}");
     assert!(
-        err.contains("libshift.so; name the library's folder"),
+        err.contains("libshift.so; add the library's folder"),
         "{err}"
     );
 }

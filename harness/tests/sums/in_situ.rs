@@ -224,11 +224,15 @@ fn counts(analysis: &Analysis) -> Vec<Counts> {
         .collect()
 }
 
+/// Exact bounds, except that a launch which stores may store its uninitialised bytes after they are loaded.
 fn exactly(communication: &Communication) -> Vec<VolumeBounds> {
-    let launches = communication.launches.iter();
-    let exactly = launches.map(|launch| VolumeBounds {
-        least: launch.volume,
-        most: launch.volume,
+    let exactly = communication.launches.iter().map(|launch| {
+        let (mut least, mut most) = (launch.volume, launch.volume);
+        if launch.volume.stored_bytes > 0 {
+            least.uninitialised_loaded_bytes = 0;
+            most.unordered_loaded_bytes = launch.volume.uninitialised_loaded_bytes;
+        }
+        VolumeBounds { least, most }
     });
     exactly.collect()
 }
