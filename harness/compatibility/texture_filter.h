@@ -21,7 +21,7 @@ __device__ inline int superstep_fraction_bits(unsigned int width, unsigned int h
 }
 SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized,
                                                        bool is_linear, int fraction_bits) {
-    constexpr double far = 1 << 30; /* outside every texture, and even */
+    constexpr double far = 1 << 30; /* outside every texture, and an even number */
     const unsigned int magnitude = __float_as_uint(coordinate) & 0x7fffffff;
     double texels = 0; /* also for subnormal numbers and NaNs */
     if (magnitude >= 0x00800000 && magnitude <= 0x7f800000) texels = fmin(fmax((double)coordinate, -far), far);
@@ -35,19 +35,20 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
     if (!is_linear) return {(int)floor(texels), 0};
     const long long between = (long long)floor(texels * 256 + 0.5) - 128;
     const int lower = (int)(between >> 8);
-    /* Coordinates outside map to the nearest texel in this mode, and in repeating modes if they are not normalized. */
+    /* Coordinates outside the texture map to the nearest texel in this mode, and in repeating modes if they are not normalized. */
     const bool is_clamped = mode == cudaAddressModeClamp || (!is_normalized && mode != cudaAddressModeBorder);
     return {lower, is_clamped && (lower < 0 || lower + 1 >= (int)extent) ? 0 : (int)(between & 255)};
 }
 
-/* Returns the weights of a plane's four texels, in 256ths: those at x and x + 1 in rows y and y + 1, rounded so that columns add up. */
+/* Returns the weights of a plane's four texels, in 256ths: the lower and upper texel of the lower row, then those of the upper row,
+ * rounded so that columns add up. */
 __device__ inline int4 superstep_weigh(int plane, int x, int y) {
     const int upper = (plane * x + 128) >> 8, lower = plane - upper;
     const int first = (lower * (256 - y) + 128) >> 8, last = (upper * y + 128) >> 8;
     return {first, upper - last, lower - first, last};
 }
 
-/* Component formats that reads convert to floats. */
+/* Component formats that texture reads convert to floats. */
 enum superstep_components { SUPERSTEP_FLOATS, SUPERSTEP_HALVES, SUPERSTEP_CHARS, SUPERSTEP_UNSIGNED_CHARS, SUPERSTEP_SHORTS, SUPERSTEP_UNSIGNED_SHORTS };
 
 /* Converts an integer to a number from 0 to 1, or from -1 to 1 if it is signed. */
@@ -55,7 +56,7 @@ __device__ inline float superstep_ratio(int number, int largest) {
     const float ratio = __fdiv_rn((float)number, (float)largest);
     return ratio < -1 ? -1 : ratio;
 }
-/* Converts a 16-bit float to a float, which is exact. */
+/* Converts a 16-bit float to a 32-bit float. The conversion is exact. */
 __device__ inline unsigned int superstep_half_as_float(unsigned int half) {
     const unsigned int sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
     if (exponent == 0) return sign | __float_as_uint((float)fraction / (1 << 24));
@@ -86,7 +87,7 @@ struct superstep_sum {
 };
 enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_MINUS_INFINITY = 4, SUPERSTEP_NO_SIGN = 8 };
 
-/* The exponent of the smallest normal half, biased as in a float. Subnormal halves are filtered with fewer bits; subnormal floats are 0. */
+/* The exponent of the smallest normal half, biased as in a float. Subnormal halves are filtered with fewer bits; subnormal floats are treated as 0. */
 #define SUPERSTEP_HALF_EXPONENT 113
 
 /* Adds the components with these bits. Floats are aligned to the largest exponent and keep four extra bits. `reached` has a bit for each

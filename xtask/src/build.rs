@@ -65,7 +65,7 @@ pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
     Ok(context.target_dir()?.join(PROFILE))
 }
 
-/// Builds, and replaces this process with `superstep <command> <arguments>`.
+/// Builds what `command` needs, then replaces this process with `superstep <command> <arguments>`.
 pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Result<()> {
     // A bundle contains all programs.
     let packages = match command {

@@ -76,9 +76,11 @@ impl WithinLaunchSummary {
         let bound = if in_situ { "at least" } else { "up to" };
         let top = self.top.as_ref().map_or(String::new(), |top| {
             let file = top.file.rsplit('/').next().unwrap_or(&top.file);
+            // Names of kernels in libraries may be lines long.
+            let kernel = top.kernel.split('<').next().unwrap_or_default();
             format!(
-                ", most of it in kernel {} from {} ({file}:{})",
-                top.kernel, top.array, top.line
+                ", most of it in kernel {kernel} from {} ({file}:{})",
+                top.array, top.line
             )
         });
         Some(format!(

@@ -1,4 +1,4 @@
-//! Options for runs that produce a report, and printing of their results.
+//! Options for runs that produce a report, and functions that print their results.
 
 use std::io::Write;
 

@@ -99,7 +99,7 @@ fn difference(oracle: &Run, traced: &Run) -> Option<String> {
         return Some(format!("access {common} is missing: {missing:?}"));
     }
     if let Some(more) = traced.events.get(common) {
-        return Some(format!("there is one access too many: {more:?}"));
+        return Some(format!("access {common} is unexpected: {more:?}"));
     }
     (oracle.memory != traced.memory).then(|| "the final memory differs".to_owned())
 }

@@ -202,7 +202,7 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         "bisection",
         "Volume across a cut through the grid (Rieber 2017, figure 6.4)",
         "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
-         The lighter bars count in the thesis's way, from the low side to any higher coordinate and from the high side to the low one.",
+         The lighter bars count bytes as the thesis does: from the low side to any higher coordinate, and from the high side to the low one.",
         &[
             ("across the middle", palette::GREEN),
             (

@@ -171,7 +171,9 @@ macro_rules! cuda_function {
     ([$(#[$meta:meta])*] $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
         ///
-        /// # Safety Pointers must meet the requirements of the CUDA documentation.
+        /// # Safety
+        ///
+        /// Pointers must meet the requirements of the CUDA documentation.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
@@ -186,7 +188,9 @@ macro_rules! cuda_alias {
     ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
         #[doc = concat!("Alias of [`", stringify!($name), "`] for the default stream that its name implies.")]
         ///
-        /// # Safety Pointers must meet the requirements of the CUDA documentation.
+        /// # Safety
+        ///
+        /// Pointers must meet the requirements of the CUDA documentation.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {

@@ -17,7 +17,9 @@ use std::path::Path;
 /// width, the smallest grid that contains its CTAs, no allocations, and lanes that have no meaning: up to 32 consecutive
 /// records of the same CTA, SM, operation and width become an access group of warp 0.
 ///
-/// # Errors Fails if a file is damaged or has more than 65536 different sites, if a grid has more than 2^32 CTAs, or if the
+/// # Errors
+///
+/// Fails if a file is damaged or has more than 65536 different sites, if a grid has more than 2^32 CTAs, or if the
 /// capture cannot be written.
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {

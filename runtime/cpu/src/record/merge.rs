@@ -2,7 +2,7 @@
 //!
 //! Each lane has a cursor into its log. All lanes whose next entry has the smallest site of all, and the same width, form
 //! one group and advance. Sites are numbered in code order, so for structured control flow, the hardware groups lanes in the
-//! same way. Each thread's order is always kept.
+//! same way. The order of each thread's accesses is always preserved.
 
 use superstep_trace::{AccessGroup, SiteId};
 

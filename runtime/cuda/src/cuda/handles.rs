@@ -85,7 +85,9 @@ impl Stream {
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
     }
 
-    /// # Safety It must be safe to call `function` with `data` when the stream reaches the call.
+    /// # Safety
+    ///
+    /// It must be safe to call `function` with `data` when the stream reaches the call.
     pub unsafe fn launch_host_function(
         self,
         function: unsafe extern "C" fn(*mut c_void),

@@ -56,7 +56,9 @@ pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
     Ok(memory as u64)
 }
 
-/// # Safety No kernel may still use the memory.
+/// # Safety
+///
+/// No kernel may still use the memory.
 pub unsafe fn free_device_memory(address: u64) -> Status {
     // SAFETY: `device_memory` returned the address; by the contract above, no kernel uses it.
     unsafe { cuda!(cudaFree(address as *mut c_void)) }
@@ -110,7 +112,9 @@ pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream:
 
 /// Copies in stream order. The destination has been written when this returns, unless it is page-locked.
 ///
-/// # Safety Same as for [`copy_to_device`].
+/// # Safety
+///
+/// Same as for [`copy_to_device`].
 pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Stream) -> Status {
     let (from, kind) = (
         from as *const c_void,

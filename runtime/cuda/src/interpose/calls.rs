@@ -124,7 +124,9 @@ macro_rules! wrapper {
     ($name:ident($($argument:ident: $type:ty),+)) => {
         #[doc = concat!("Calls the library's `", stringify!($name), "` and notes its reads and writes.")]
         ///
-        /// # Safety The arguments must meet the contract of the library's function.
+        /// # Safety
+        ///
+        /// The arguments must meet the contract of the library's function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),+) -> c_int {

@@ -61,7 +61,9 @@ macro_rules! before_exec {
         $(
             #[doc = concat!("Interposes the C library's `", stringify!($name), "`.")]
             ///
-            /// # Safety The arguments must meet the contract of the C library's function.
+            /// # Safety
+            ///
+            /// The arguments must meet the contract of the C library's function.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {

@@ -57,7 +57,9 @@ macro_rules! interposed {
     ) => {
         #[doc = concat!("Interposes CUDA's `", stringify!($name), "`.")]
         ///
-        /// # Safety The arguments must meet the contract of CUDA's function.
+        /// # Safety
+        ///
+        /// The arguments must meet the contract of CUDA's function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {

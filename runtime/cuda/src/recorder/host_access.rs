@@ -27,7 +27,7 @@ impl Runtime {
         }
     }
 
-    /// Tells the recorders that the host has written, or will write in stream order.
+    /// Tells the recorders that the host has written to this memory, or will write to it in stream order.
     pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
         self.host_access(&HostAccess::Wrote {
             address,
@@ -41,7 +41,7 @@ impl Runtime {
         self.host_access(&HostAccess::Freed { address });
     }
 
-    /// Notes that the program opened another process's memory, up to the end of the allocation there.
+    /// Notes that the program opened another process's memory, from `address` to the end of the allocation that contains it.
     pub fn opened(&self, address: u64) {
         session().shares_memory();
         let is_known = session().is_allocated(address);
@@ -59,7 +59,7 @@ impl Runtime {
             }
         };
         let bytes = (start + bytes).saturating_sub(address);
-        // Small allocations share a block there, and each handle maps all of it.
+        // In the other process, small allocations share a block, and each handle maps the whole block.
         let room = session().room(address, bytes);
         if room > 0 {
             self.allocated(address, room, AllocationKind::Imported);
@@ -106,7 +106,8 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` covers the source and the destination.
+/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` returns whether the source and the
+/// destination are on the device.
 pub fn note_copy(
     to: Rows,
     from: Rows,

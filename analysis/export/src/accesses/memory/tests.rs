@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn memory_returns_to_the_pool_with_its_last_owner() {
+fn memory_returns_to_the_pool_when_its_last_owner_is_dropped() {
     let pool = Pool::<u32>::new();
     let mut first = pool.column();
     first.values.fill(7);

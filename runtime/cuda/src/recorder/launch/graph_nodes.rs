@@ -35,7 +35,9 @@ pub trait Insertion {
     /// Copies the recorder's device memory to the host.
     fn copy(&mut self, to: Pinned, from: (u64, usize)) -> Status;
 
-    /// # Safety It must be safe to call `function` with `data` for as long as the process lives.
+    /// # Safety
+    ///
+    /// It must be safe to call `function` with `data` for as long as the process lives.
     unsafe fn host_function(
         &mut self,
         function: unsafe extern "C" fn(*mut c_void),
