@@ -87,7 +87,7 @@ pub(crate) trait Accesses {
         record: &LaunchRecord<'_>,
     ) -> Result<Counts>;
 
-    /// Returns whether the bytes that the host copies are unwritten; `copy` is the number of the copy to the host.
+    /// Returns whether the bytes that the host copies are unwritten; `copy` numbers the copies to the host.
     fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool>;
 }
 
@@ -231,7 +231,7 @@ fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<A
         opaque: opaque::rows(capture),
         allocations: allocations_of(capture),
         unwritten_copies: Vec::new(),
-        initialisation_unknown: Some("only a trace records the accesses that read it".to_owned()),
+        initialisation_unknown: Some("only a trace records individual accesses".to_owned()),
         in_situ: Some(in_situ),
     })
 }
@@ -279,7 +279,7 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
             _ if !place.is_empty() => place.clone(),
             _ => format!("allocation #{index} of {bytes} bytes"),
         };
-        // Allocations are numbered without gaps; any other number means damage.
+        // Allocations are numbered without gaps; a larger number means damage.
         if let Some(info) = all.get_mut(index) {
             *info = AllocationInfo { name, place, bytes };
         }
@@ -287,7 +287,7 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     all
 }
 
-/// Returns whether the host may write such memory without a call: initial values of variables, and memory shared with the
+/// Returns whether the host may write such memory without a call: variables with initial values, and memory shared with the
 /// device or with another process. Values in it that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {

@@ -35,7 +35,7 @@ pub enum AnalysisError {
         source: std::io::Error,
     },
     #[error(
-        "failed to read part of the analysis: {what}; remove the folder of its parts and run the analysis again, with the same version of Superstep on all machines"
+        "failed to read part of the analysis: {what}; remove the folder with its parts and run the analysis again, with the same version of Superstep on all machines"
     )]
     Part { what: &'static str },
     #[error(transparent)]

@@ -234,7 +234,7 @@ pub(crate) fn analyse(
     Ok((counted, communication, in_situ))
 }
 
-/// Returns bounds for loads that may be local: such bytes may belong to `local` instead of another class, and were then not
+/// Returns bounds for loads that may be local: such bytes may belong to `local` instead of another class, and so not be
 /// received.
 fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     let mut bounds = VolumeBounds::exactly(volume);
@@ -271,7 +271,7 @@ fn stored_within_the_launch(bounds: &mut VolumeBounds) {
     }
 }
 
-/// Widens bounds for bytes that a launch of `ctas` CTAs wrote, another launch read, and whose exact source is unknown.
+/// Widens bounds for bytes of unknown exact source that a launch of `ctas` CTAs wrote and another launch read.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     // A byte is received from each CTA that wrote it, and counts as a communicated store of each. One store has been
     // counted.

@@ -1,4 +1,4 @@
-//! From a capture on disk to tables on disk: event order, streams, allocations, and the files' contents.
+//! Tests analyses from capture to table files: event order, streams, allocations, and the files' contents.
 
 use std::path::Path;
 use superstep_analysis::communication::Options;

@@ -57,7 +57,7 @@ fn one_page_with_half_of_all_accesses_stays_within_the_limit() {
     PEAK.store(0, Ordering::Relaxed);
     let within = digest(&limit);
     let peak = PEAK.load(Ordering::Relaxed) as u64;
-    // Without the per-shard limit, each transfer would take 32 bytes, multiple times.
+    // Without the per-shard limit, each transfer would take 32 bytes several times.
     assert!(32 * within.0 > limit.bytes / 4, "{} transfers", within.0);
     assert!(
         peak < limit.bytes,

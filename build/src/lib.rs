@@ -1,4 +1,4 @@
-//! From a suite's manifests to executables: reads manifests, fetches sources and inputs, and compiles programs with their probes.
+//! Reads a suite's manifests, fetches sources and inputs, and compiles programs with their probes.
 
 pub mod compile;
 pub mod exit_code;

@@ -163,7 +163,7 @@ static inline cudaError_t superstep_copy_2d_between_arrays(cudaArray_t to, size_
     return superstep_copy_2d_to_array(to, to_x, to_y, source->at(from_x, from_y, 0), source->row_bytes, width_bytes, height, kind);
 }
 
-/* Converts one side of a three-dimensional copy: replaces an array by its memory, and its offset by one in bytes. */
+/* Converts one side of a three-dimensional copy: replaces an array with its memory, and converts its offset to bytes. */
 static inline void superstep_open_side(cudaArray_t &handle, cudaPitchedPtr &pointer, cudaPos &position, size_t &element_bytes) {
     const superstep_array *array = superstep_array::of(handle);
     if (array == nullptr) return;

@@ -13,7 +13,7 @@ static inline const void *superstep_symbol(const char *symbol) {
     if (cudaGetSymbolSize(&bytes, (const void *)symbol) == cudaSuccess) return symbol;
     const void *named = __superstep_symbol_named(symbol);
     if (named == nullptr) return symbol;
-    cudaGetLastError(); /* clears the error of the query above */
+    cudaGetLastError(); /* clears the error from the query above */
     return named;
 }
 

@@ -174,7 +174,7 @@ __device__ inline R superstep_read(const superstep_texture_view &view, superstep
     return superstep_read_by<R, T>(view, components, at, sizeof(T), superstep_load<T>);
 }
 
-/* Reads linear memory at an index, without addressing modes or filters; returns zeroes outside. */
+/* Reads linear memory at an index, without addressing modes or filters; returns zero outside it. */
 template <class R, class T, class Load>
 __device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, int index, unsigned int texel_bytes, Load load) {
     T texel{};

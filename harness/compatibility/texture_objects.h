@@ -31,7 +31,7 @@ inline superstep_texture_slot *superstep_texture_slots() {
     return slots;
 }
 
-/* The tables of all translation units, linked when the program starts. */
+/* A list of all translation units' tables, built when the program starts. */
 struct superstep_texture_table {
     const void *symbol;
     superstep_texture_table *next;

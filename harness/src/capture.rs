@@ -33,8 +33,7 @@ pub fn conclude(capture: &Capture) -> i32 {
     }
 }
 
-/// Converts an error: damage to [`FailureKind::Capture`], and errors of the machine or of Superstep to
-/// [`FailureKind::Internal`].
+/// Converts an error to a failure whose kind tells damaged captures, misuse and internal errors apart.
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();
     let kind = match &error {

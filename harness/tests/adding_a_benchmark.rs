@@ -46,8 +46,7 @@ fn tasks(page: &str) -> Vec<Task> {
     tasks
 }
 
-/// Runs a command from the page in `folder` and returns its output. The test has already built what `cargo xtask` would
-/// build.
+/// Runs a command from the page in `folder` and returns its output. Cargo has already built what `cargo xtask` would build.
 fn follow(folder: &Path, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().collect();
     let mut superstep = superstep(folder);

@@ -82,7 +82,7 @@ fn finding(document: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Checks that the page at 1280 pixels does not scroll sideways, and that no table is wider than it.
+/// Checks that at a width of 1280 pixels, the page does not scroll sideways and no table is wider.
 fn fits(found: &Value) {
     assert_eq!(found["wide"], false, "the page scrolls sideways");
     assert_eq!(found["outside"], json!([]), "tables wider than the page");

@@ -121,7 +121,7 @@ fn dump_lists_and_filters_accesses() {
 }
 
 #[test]
-fn dump_refuses_a_launch_that_is_not_a_number() {
+fn dump_refuses_a_reversed_launch_range() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) =
         run(superstep(folder.path()).args(["dump", "capture", "--launch", "5..2"]));
@@ -174,7 +174,7 @@ fn completions_and_the_version_are_printed() {
     assert!(code == 0 && out.starts_with("superstep "), "{out}");
 }
 
-/// With a capture of sums, commands that need accesses refuse it, and all others work.
+/// Commands that need accesses refuse a capture of sums; all others work.
 #[test]
 fn a_capture_of_sums_is_exported_without_accesses() {
     use superstep_testing::{self as testing, CaptureBuilder};

@@ -20,7 +20,7 @@ fn golden_digests_confirmed_on_a_gpu_are_unchanged() {
         let golden: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         assert_eq!(
             golden["digest"], digest,
-            "{program} of {suite} at size {size}: run the suite on a GPU again, then replace its line in {DIGESTS}"
+            "{program} of {suite} at size {size}: run the suite on a GPU again, then replace the program's line in {DIGESTS}"
         );
         compared += 1;
     }

@@ -45,8 +45,8 @@ pub fn gives_arguments(name: &str) -> bool {
     name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
 }
 
-/// Redirects the calls to Superstep's functions; returns whether there are any. By-value structures are passed by address: x86 passes them
-/// differently from this IR, and the functions only read them.
+/// Redirects device-runtime calls to Superstep's functions; returns whether there are any. By-value structures are passed by
+/// address: x86 passes them differently from this IR, and the functions only read them.
 pub fn lower(module: &Module) -> bool {
     let mut any = false;
     for function in module.functions() {
@@ -64,8 +64,8 @@ pub fn lower(module: &Module) -> bool {
     any
 }
 
-/// Runs [`lower`] and replaces each kernel's address with its 1-based number in the table, by which the host launches it.
-/// Launching an address from a variable fails.
+/// Runs [`lower`] and replaces each kernel's address with its 1-based number in `kernels`, by which the host launches it. A
+/// launch through an address from a variable fails.
 pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {
         return false;

@@ -92,7 +92,7 @@ fn forget_memory_promises(function: Function) {
     }
 }
 
-/// Removes these attributes from all functions and calls, for the CPU backend, which adds no parameters.
+/// Removes memory promises from all functions and calls, for the CPU backend, which adds no parameters.
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);

@@ -160,8 +160,8 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     }
     constants::place_initial_values(&mut module);
     if arguments.at == Position::Late {
-        // Otherwise, code generation would infer spaces and merge adjacent loads after probes are inserted.
-        // String literals must be in global memory before that: on generic ones, LLVM 22's inference breaks the module.
+        // Otherwise, code generation would infer spaces and merge adjacent loads after probes are inserted. String literals
+        // must be in global memory first: LLVM 22's inference breaks modules with generic ones.
         let infer = "generic-to-nvvm,function(infer-address-spaces)";
         module.run_passes("linking the input", infer, &machine)?;
         let vectorize = "function(load-store-vectorizer)";

@@ -46,7 +46,7 @@ pub fn find<'m>(
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    // This is the driver's memory, outside the program's allocations.
+                    // A grid barrier is in the driver's memory, not the program's.
                     _ if is_grid_barrier(operation.pointer) => continue,
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };

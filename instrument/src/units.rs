@@ -21,7 +21,7 @@ pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>)> {
     Ok((module, sources))
 }
 
-/// Corrects the IR of a unit, which may not have been prepared before.
+/// Corrects the IR of a unit, in case it was not prepared before.
 fn prepare(module: &Module) {
     assembly::declare(module);
     assembly::drop_unused(module);
@@ -92,7 +92,7 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
 /// Entries of virtual-function tables for pure and deleted functions.
 const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines these functions as traps if a module uses them, as nvcc does.
+/// Defines pure and deleted virtual functions as traps, if used, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
     let named = NOT_TO_BE_CALLED
         .iter()

@@ -1,4 +1,4 @@
-// A program that probes itself: the first launch of every ten counts its branches, the others run at native speed.
+// A program that probes itself: of every ten launches, the first counts its branches, and the others run at native speed.
 //
 //   superstep probe branches sampled.cu
 //

@@ -4,7 +4,7 @@
     python python/bench/accesses.py CAPTURE exported/accesses.parquet
 
 Needs pandas and pyarrow. `batches` are read and dropped, `table` keeps all of them, as a data frame does. `copies` copies
-the same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow's. Each figure is
+the same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow data. Each figure is
 the best of several runs, by wall time and by processor time divided by the number of threads.
 """
 

@@ -18,7 +18,7 @@ use crate::figure::Figure;
 use crate::stream::{Table, capsule};
 use crate::{failure, of_report};
 
-/// Opens a capture: its folder, any file in it, or the folder of a run that holds `capture`.
+/// Opens a capture, given its folder, any file in it, or the run folder that contains `capture`.
 #[pyfunction]
 pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Capture> {
     let of_run = path.join("capture");

@@ -13,7 +13,7 @@ class CaptureError(SuperstepError):
     """A capture is damaged or cannot be read."""
 
 def open(path: str | PathLike[str]) -> Capture:
-    """Opens a capture: its folder, any file in it, or the folder of a program's run, which holds `capture`.
+    """Opens a capture, given its folder, any file in it, or the run folder that contains `capture`.
 
     A capture of a killed program can be opened, but is incomplete: see `complete` and `problems`.
     """

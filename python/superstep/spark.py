@@ -211,7 +211,7 @@ class _Watch(threading.Thread):
                     seen = time.monotonic()
                 line = self.progress(name)
             except Exception:
-                # The session is ending; the step raises the reason.
+                # The session is ending; the step itself raises the error.
                 return
             if line not in (None, last):
                 self.report(line)
@@ -267,7 +267,7 @@ def _in_task(module, name, *arguments):
 
         from pyspark import SparkFiles, TaskContext
 
-        # Uses as many threads as Spark assigns to the task.
+        # Uses as many threads as the task has CPUs.
         os.environ.setdefault("RAYON_NUM_THREADS", str(TaskContext.get().cpus()))
         if module is not None:
             folder = SparkFiles.get(module)

@@ -18,7 +18,7 @@ pub enum ReportError {
         figure: &'static str,
         reason: String,
     },
-    #[error("failed to draw {figure}: there is no figure of this name; known figures: {}", known.join(", "))]
+    #[error("failed to draw {figure}: no figure has this name; known figures: {}", known.join(", "))]
     NoSuchFigure {
         figure: String,
         known: Vec<&'static str>,

@@ -30,7 +30,7 @@ pub(crate) const STUDIES: [Work; 2] = [
 /// The suite whose programs have published numbers.
 pub const RODINIA: &str = "rodinia";
 
-/// Published numbers; the file describes them.
+/// Published numbers, described in `published.json`.
 #[derive(Deserialize)]
 pub struct Rodinia {
     /// SASSI's tables 1 to 3.

@@ -49,7 +49,7 @@ pub enum TraceError {
     #[error("failed to open {}: {reason}", path.display())]
     NotACapture {
         path: PathBuf,
-        /// What is missing, and how to fix it.
+        /// The problem, and how to fix it.
         reason: String,
     },
     #[error(
@@ -82,7 +82,7 @@ pub enum TraceError {
         reason: String,
     },
     #[error(
-        "failed to read a module table: {reason}; rebuild the program with the same version of the tool"
+        "failed to read a module table: {reason}; rebuild the program with this version of Superstep"
     )]
     Table { reason: String },
     #[error(

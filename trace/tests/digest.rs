@@ -98,7 +98,7 @@ fn digest_depends_on_each_part_of_an_access() {
     assert_eq!(
         digest_of(&[AccessGroup { sm: 5, ..original }], BASE),
         digest_of(&[original], BASE),
-        "where it ran does not count"
+        "the SM does not count"
     );
 }
 

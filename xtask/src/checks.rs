@@ -111,7 +111,7 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
 pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
     for name in sanitizers {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
-        // The standard library must be built with the sanitizer too, which otherwise misses its synchronisation.
+        // If the standard library is not built with the sanitizer, its synchronisation is missed.
         nightly(context, &["rust-src"])?
             .args([
                 "test",
@@ -168,7 +168,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
                 .args([found, corpus])
                 .args(["--", "-print_final_stats=1"])
                 .arg(format!("-max_total_time={seconds}"))
-                // Inputs are lists of changes of a few bytes each, of any length from the start.
+                // Inputs are lists of few-byte changes; all lengths are tried from the start.
                 .args(["-max_len=1024", "-len_control=0"])
                 // An input that takes longer, or more memory, is a finding too.
                 .args(["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024"])

@@ -97,7 +97,7 @@ pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
             Err(error) if is_ci => {
                 return Err(error.context("failed to prepare all tests, and CI is set"));
             }
-            Err(error) => eprintln!("warning: {error:#}; the tests that need it are skipped"),
+            Err(error) => eprintln!("warning: {error:#}; dependent tests are skipped"),
         }
     }
     Ok(found)

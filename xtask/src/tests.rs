@@ -30,7 +30,7 @@ fn workflows_call_commands_that_exist() {
         include_str!("../../.github/workflows/nightly.yml"),
         include_str!("../../.github/workflows/release.yml"),
     ];
-    // The matrix in the job that runs one check after another.
+    // The matrix of the job that runs each check.
     let matrix = workflows[2]
         .split_once("check: [")
         .and_then(|(_, rest)| rest.split(']').next());

@@ -34,7 +34,7 @@ const LAYERS: [(&str, &str); 17] = [
     ("xtask", "toolchain"),
 ];
 
-/// Extended regular expressions that no line of text may match, with what to do instead.
+/// Extended regular expressions that no line of text may match, each with a message.
 const FORBIDDEN: [(&str, &str); 3] = [
     (
         r"\b(TODO|FIXME)\b",

@@ -16,7 +16,7 @@ pub fn build(context: &Context) -> Result<PathBuf> {
     build_with(context, |maturin| maturin.args(["--profile", PROFILE]))
 }
 
-/// Builds the wheel and returns it. `settings` adds options for the target.
+/// Builds the wheel and returns its path. `settings` adds options for the target.
 pub fn build_with<'a>(
     context: &'a Context,
     settings: impl FnOnce(Cmd<'a>) -> Cmd<'a>,

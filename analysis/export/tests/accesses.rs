@@ -14,8 +14,8 @@ use superstep_table::arrow_array::RecordBatch;
 use superstep_table::{Format as TableFormat, Writer};
 use superstep_trace::{AccessGroup, Capture, CtaRange};
 
-/// Writes a capture of groups of 1 to 32 lanes with gaps, inside and outside the allocation, and more accesses than fit in a
-/// batch.
+/// Writes a capture with more accesses than fit in a batch: groups of 1 to 32 lanes with gaps, inside and outside the
+/// allocation.
 fn capture(folder: &Path) -> Arc<Capture> {
     let groups = |first: u32, count: u32| -> Vec<AccessGroup> {
         (first..first + count)

@@ -1,4 +1,4 @@
-//! Tests of `bins`.
+//! Tests for `bins`.
 
 use super::*;
 

@@ -298,7 +298,7 @@ impl Merged {
         }
     }
 
-    /// Adds a row of [`combine`].
+    /// Adds a row from [`combine`].
     pub fn add(&mut self, row: &Row) -> Result<()> {
         match row.kind {
             Kind::Sums => self.sums.add(sums_of(row)?),

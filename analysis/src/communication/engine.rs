@@ -61,7 +61,7 @@ impl Options {
 
 /// Results of an engine other than the per-launch sums.
 pub(crate) struct EngineEnd {
-    /// Stored bytes that another entity read, by launch that stored them.
+    /// Stored bytes that another entity read, by storing launch.
     pub(crate) stored: Vec<u64>,
     pub(crate) found: Found,
     pub(crate) transfers: Sorted<Transfer>,
@@ -141,7 +141,7 @@ impl Engine {
         self.set(address, end, Tag::NEVER);
     }
 
-    /// Records that untraced code ran that may have written to any allocation.
+    /// Records a run of untraced code that may have written to any allocation.
     pub fn opaque_launch(&mut self) {
         if !self.is_unknown {
             let live: Vec<_> = self.regions.ranges().collect();
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Records that untraced code ran that may have written to these bytes but to no others.
+    /// Records a run of untraced code that may have written to these bytes but to no others.
     pub fn opaque_wrote(&mut self, address: u64, bytes: u64) {
         let before = self.is_unknown;
         self.set(address, address.saturating_add(bytes), Tag::UNKNOWN);
@@ -300,7 +300,7 @@ impl Engine {
         Ok(self.gather())
     }
 
-    /// Reads all chunks, multiple at a time, and cuts their groups into records.
+    /// Reads all chunks, several at a time, and cuts their groups into records.
     fn blocks(
         &mut self,
         ops: &SiteOps,

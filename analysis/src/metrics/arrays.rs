@@ -11,8 +11,8 @@ table! {
     pub struct ArrayRow = "arrays": Deserialize {
         array: String = "name of the variable or symbol if known, else the allocation's number";
         place: String = columns::PLACE;
-        allocations: u64 = "allocations made there";
-        bytes: u64 ["bytes"] = "size of the largest of them";
+        allocations: u64 = "number of allocations";
+        bytes: u64 ["bytes"] = "size of the largest one";
         kernels: String = "kernels that loaded bytes stored there by other entities";
         loaded_bytes: u64 ["bytes"] = "loaded, including atomics";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;

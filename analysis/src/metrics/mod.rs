@@ -102,7 +102,7 @@ impl<'a> Source<'a> {
         self.grids.get(launch as usize).copied().unwrap_or([1; 3])
     }
 
-    /// Returns the number of each launch's kernel, in the order of first launch.
+    /// Returns each launch's kernel, numbered in order of first launch.
     pub fn kernels(&self) -> Vec<u32> {
         let kernels = &self.communication.kernels;
         let number = |name: &str| kernels.iter().position(|kernel| kernel.kernel == name);

@@ -44,7 +44,7 @@ struct Sums {
     neighbour_bytes: u64,
 }
 
-/// Returns each pair of launches of which the second received bytes from the first, sorted by source and receiver.
+/// Returns each pair of launches in which the second received bytes from the first, sorted by source and receiver.
 pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
     let mut rows = Vec::new();
     let mut from = None;

@@ -24,7 +24,7 @@ table! {
 }
 
 impl UninitialisedRow {
-    /// Returns a text such as `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
+    /// Returns text such as `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
     pub fn in_words(&self) -> String {
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
         let line = match self.line {

@@ -8,21 +8,21 @@ use superstep_table::table;
 use superstep_trace::Op;
 
 table! {
-    /// Bytes that the launches of one kernel loaded in one line from one array although another CTA stores them in the same
-    /// launch. The trace does not order the CTAs of a launch, so this is an upper bound of what they exchanged.
+    /// Bytes that the launches of one kernel loaded on one line from one array although another CTA stored them in the same
+    /// launch. The trace does not order the CTAs of a launch, so this is an upper bound on what they exchanged.
     pub struct WithinLaunchRow = "within-launch": Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;
         line: u32 = columns::LINE;
-        array: String = "variable's name where it is known, else the number of the allocation";
+        array: String = "name of the variable if known, else the allocation's number";
         place: String = columns::PLACE;
-        loaded_bytes: u64 ["bytes"] = "loaded, each access counts";
-        atomic_bytes: u64 ["bytes"] = "of atomics, each access counts";
+        loaded_bytes: u64 ["bytes"] = "loaded; each access counts";
+        atomic_bytes: u64 ["bytes"] = "by atomics; each access counts";
         share: f64 = "loaded_bytes / all loaded bytes of the program, atomics included";
     }
 }
 
-/// The lines with most loaded bytes first.
+/// Returns the lines, most loaded bytes first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
     let communication = source.communication;
     let nothing = AllocationInfo::default();

@@ -116,7 +116,7 @@ pub struct BenchmarkSummary {
     pub repeats: Option<Repeats>,
     /// Failures of earlier attempts, in order.
     pub earlier_attempts: Vec<Failure>,
-    /// SHA-256 of executables, arguments, inputs and environment; a resumed run keeps a result only if it is unchanged.
+    /// SHA-256 of executables, arguments, inputs and environment; a resumed run keeps a result only if the hash matches.
     pub ran: Option<String>,
     /// Checks in the order in which they ran.
     pub verification: Vec<Check>,
@@ -182,7 +182,7 @@ pub struct SelectionSummary {
 }
 
 impl SelectionSummary {
-    /// Returns a text such as "partial: 2 of 10 launches, 37 of 18490 CTAs recorded".
+    /// Returns text such as "partial: 2 of 10 launches, 37 of 18490 CTAs recorded".
     pub fn in_words(&self) -> String {
         let part = |part: Part, what: &str| {
             let recorded = format!("{} of {} {what}", part.recorded, part.program);

@@ -9,13 +9,13 @@ use superstep_trace::SiteTable;
 /// Loads of bytes that another CTA stores in the same launch, over a whole program; each access counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WithinLaunchSummary {
-    /// Bytes of loads without atomics: what the CTAs of the same launch exchanged at most. In situ, a lower bound.
+    /// Bytes of loads without atomics: an upper bound on the exchange between CTAs. In situ, a lower bound.
     pub loaded_bytes: u64,
     /// Bytes of atomics.
     pub atomic_bytes: u64,
     /// All bytes that the program loaded, atomics included.
     pub of_loaded_bytes: u64,
-    /// The line with most of `loaded_bytes`; unknown in situ.
+    /// Line with the most `loaded_bytes`; unknown in situ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<WithinLaunchLine>,
 }
@@ -79,13 +79,13 @@ impl WithinLaunchSummary {
             // Names of kernels in libraries may be lines long.
             let kernel = top.kernel.split('<').next().unwrap_or_default();
             format!(
-                ", most of it in kernel {kernel} from {} ({file}:{})",
+                ", most of them in kernel {kernel} from {} ({file}:{})",
                 top.array, top.line
             )
         });
         Some(format!(
             "CTAs of the same launch exchange {bound} {} ({:.1} % of the loaded bytes){top}; communication between launches \
-             does not include it",
+             excludes these bytes",
             show(self.loaded_bytes),
             100.0 * self.share()
         ))

@@ -70,7 +70,7 @@ pub enum RecipeError {
     #[error(transparent)]
     Io(#[from] IoError),
     /// Contains the first line of the compiler's output.
-    #[error("nvcc cannot build it: {0}")]
+    #[error("nvcc failed: {0}")]
     Nvcc(String),
 }
 

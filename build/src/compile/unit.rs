@@ -260,7 +260,7 @@ impl Builder {
             .texts([
                 "-Wno-unknown-cuda-version",
                 "-Wno-register",
-                // g++, which nvcc calls, only warns if the value is not a constant.
+                // nvcc's g++ only warns about narrowing of non-constants.
                 "-Wno-error=c++11-narrowing",
             ])
             .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))

@@ -53,7 +53,7 @@ pub(super) fn member(
         let named = |what| refused(format!("{} {what}", name.display()));
         let mut parts = name.components();
         if !parts.all(|part| matches!(part, Component::CurDir | Component::Normal(_))) {
-            return Err(named("leaves the archive's folder"));
+            return Err(named("is outside the archive's folder"));
         }
         if below_top_folder(&name) != data {
             continue;

@@ -374,7 +374,7 @@ fn an_archive_with_names_outside_its_folder_is_refused() {
         let error = result.unwrap_err();
         assert!(matches!(error, FetchError::Archive { .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains("leaves the archive's folder"), "{text}");
+        assert!(text.contains("is outside the archive's folder"), "{text}");
         assert!(!folder.path().join("evil").exists() && !Path::new("/evil").exists());
     }
 }

@@ -1,5 +1,5 @@
-//! The types of a manifest, read from and written as YAML. In a loaded manifest, paths are inside their folder, names are plain and files
-//! are listed: see `validate`.
+//! The types of a manifest, read from and written as YAML. After loading, paths stay in their folder, names are identifiers
+//! and `files` is complete: see `validate`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ pub mod schema {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-        let expected = "1: this version of superstep reads no other";
+        let expected = "1, the only version that superstep reads";
         match u64::deserialize(deserializer)? {
             VERSION => Ok(()),
             other => Err(Error::invalid_value(Unexpected::Unsigned(other), &expected)),

@@ -400,7 +400,7 @@ fn inside(path: &Path, base: &Path, root: &str) -> Valid<PathBuf> {
     if path.is_absolute() {
         return wrong("is absolute");
     }
-    normalised(&base.join(path)).map_or_else(|| wrong(&format!("leaves {root}")), Ok)
+    normalised(&base.join(path)).map_or_else(|| wrong(&format!("is outside {root}")), Ok)
 }
 
 /// Returns the path without `.` and `..`; `None` if it leaves its root or is absolute.

@@ -128,7 +128,7 @@ impl Call<'_> {
                 execute(&mut command)
             }
             _ => Err(Failure::Fatal(format!(
-                "'{}' cannot become a {extension} file",
+                "'{}' cannot be compiled to .{extension}",
                 file.display()
             ))),
         }

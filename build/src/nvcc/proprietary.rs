@@ -78,7 +78,7 @@ impl ProprietaryFolder {
     pub(super) fn add(&self, toolchain: &Toolchain, name: &str, progress: Progress) -> Result<()> {
         let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
             progress(&format!(
-                "{} already contains it",
+                "{} already contains {name}",
                 toolchain.cuda.root.display()
             ));
             return Ok(());

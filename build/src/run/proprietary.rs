@@ -62,7 +62,7 @@ pub fn library_path(
         };
         say(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
-        // The newer library finds its own dependencies there.
+        // The newer library's dependencies are next to it.
         folders.extend(newer.parent().map(Path::to_owned));
         stand_ins.push((stem(name), newer));
     }

@@ -10,9 +10,8 @@ use crate::search::Purpose;
 
 const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
 
-/// LLVM's headers and libraries; `llvm-config` lists Polly among them. The shared libLLVM needs no further development
-/// packages: `llvm-config
-/// --system-libs --link-shared` prints nothing.
+/// LLVM's headers and libraries; `llvm-config` lists Polly among them. The shared libLLVM needs no other development
+/// packages: `llvm-config --system-libs --link-shared` prints nothing.
 const TO_BUILD: [&str; 2] = ["llvm-22-dev", "libpolly-22-dev"];
 
 const COMMANDS: [(&str, &[&str]); 3] = [
@@ -50,7 +49,7 @@ pub enum PackageError {
     )]
     NeedsRoot { line: String },
     #[error(
-        "failed to install packages: apt-get is not available; install {} by other means, and to use another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++", packages.join(", ")
+        "failed to install packages: apt-get is not available; install {} by other means; for another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++", packages.join(", ")
     )]
     NoApt { packages: Vec<String> },
     #[error(

@@ -66,12 +66,12 @@ pub fn matching() -> impl TypedValueParser<Value = Matching> {
     one_of(&[
         (
             "bytes",
-            "It reads a byte that another CTA wrote",
+            "A read of a byte that another CTA wrote",
             Matching::Bytes,
         ),
         (
             "exact-address",
-            "Another CTA wrote to its address, regardless of the widths, as in the thesis's figures",
+            "A read at an address that another CTA wrote to, whatever the widths, as in the thesis's figures",
             Matching::ExactAddress,
         ),
     ])

@@ -13,7 +13,7 @@ fn a_folder_without_a_bundle_is_refused() {
     assert!(failure.message.contains("bundle.json"));
 }
 
-/// Opens a bundle of the benchmark `a` in `folder`.
+/// Writes a bundle's `bundle.json`, with the benchmark `a`.
 pub fn write_info(folder: &Path) -> BundleInfo {
     let info = BundleInfo {
         schema_version: SCHEMA_VERSION,

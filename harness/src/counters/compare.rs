@@ -12,7 +12,8 @@ use crate::verify::kind_of;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCounts {
     pub groups: u64,
-    /// Groups wider than 16 bytes or whose width is not a power of two, for example from `memcpy`. Each becomes multiple instructions.
+    /// Groups whose width exceeds 16 bytes or is not a power of two, for example from `memcpy`. Each becomes multiple
+    /// instructions.
     pub wide_groups: u64,
     pub requests: Option<u64>,
     pub executed: Option<u64>,
@@ -102,7 +103,7 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
     for ((number, launch), counted) in (0..).zip(&launches).zip(profile) {
         if launch.kernel != counted.kernel {
             comparison.unmatched = Some(format!(
-                "launch {} of stream {} is of kernel {}, but the profile has {} there",
+                "launch {} of stream {} runs kernel {}, but the profile has {} instead",
                 launch.launch, launch.stream, launch.kernel, counted.kernel
             ));
             break;

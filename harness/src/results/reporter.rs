@@ -76,7 +76,7 @@ impl Reporter {
         Step::new(self.clone(), what.into(), capture, true)
     }
 
-    /// Begins the only step of a command; a log gets lines only if it takes a long time.
+    /// Begins the only step of a command; a log gets lines only if the step takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);

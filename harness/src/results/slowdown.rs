@@ -5,7 +5,7 @@ use superstep_trace::KernelResources;
 
 use super::table::{geometric_mean, plain_table, table_lines};
 
-/// Formats a line per program, with a line per kernel below it if there are multiple, and lists programs that are left out.
+/// Formats a line per program, with a line per kernel below it if it has several, and lists programs that are left out.
 pub fn slowdown_table(run: &RunSummary) -> String {
     let header = "program, launches, native, traced, slowdown, registers, spilled, CTAs/SM, \
                   occupancy";

@@ -189,7 +189,10 @@ fn same_number(runs: &Runs) -> Check {
     let number = |run: &Run| run.processes.len().max(1);
     let [native, traced, counted] = runs.all().map(number);
     match native == traced && traced == counted {
-        true => verify::passed(PROCESSES, format!("{traced} launch kernels in each run")),
+        true => verify::passed(
+            PROCESSES,
+            format!("{traced} processes launch kernels in each run"),
+        ),
         false => verify::failed(PROCESSES, numbers(runs)),
     }
 }

@@ -40,7 +40,7 @@ impl Run {
 }
 
 impl Runs {
-    /// Returns whether launches of the counting run have the same numbers as those of the traced run.
+    /// Returns how launch numbers may differ between the traced and the counting run.
     pub(super) fn order(&self) -> Order {
         let runs = [&self.traced, &self.counted];
         match runs.iter().all(|run| run.processes.is_empty()) {
@@ -73,7 +73,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Compares the capture with the counting run, and if they differ, with more counting runs.
+    /// Compares the capture with the counting run. If they differ, more counting runs show what varies.
     pub(super) fn counts_equal(
         &self,
         scan: &CaptureScan,

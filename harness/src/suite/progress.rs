@@ -149,7 +149,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Adds a result and writes `run.json`, which keeps the earlier results of later benchmarks.
+    /// Adds a result and writes `run.json`, with the interrupted run's results for later benchmarks.
     pub(super) fn push(&mut self, result: BenchmarkSummary) -> Result<(), Failure> {
         self.summary.benchmarks.push(result);
         self.summary.finished = now();

@@ -274,7 +274,7 @@ impl Comparison<'_> {
                 Some(counted) => {
                     let (launch, other) = (name(), sites.display_name(&counted.kernel));
                     return Err(Difference(format!(
-                        "{launch}: the counting run launched {other} there"
+                        "{launch}: the counting run launched {other} instead"
                     )));
                 }
             };

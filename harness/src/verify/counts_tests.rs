@@ -119,7 +119,7 @@ fn only_operations_that_wait_are_left_out() {
     );
     assert!(check.detail.contains(WITHOUT_WAITS), "{check:?}");
     assert!(!counts_equal(&scan, Some(&[counted(3, 31)]), Reproducibility::Digests).ok);
-    // The trace contains all of them; totals and digests for comparisons leave them out.
+    // The trace contains the loads that wait; totals and digests for comparisons do not.
     let loads = |totals: super::Totals| totals.threads.loads;
     assert_eq!(loads(super::totals(&scan)), 35);
     assert_eq!(loads(super::steady_totals(&scan)), 32);

@@ -75,7 +75,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
             || u64::from(part.receiver_cta) >= record.launch.ctas()
     })?;
     Some(format!(
-        "CTA {} received from CTA {} of launch {}, but a grid has no such CTA",
+        "CTA {} received from CTA {} of launch {}, but there is no such CTA in one of the grids",
         stray.receiver_cta, stray.source_cta, stray.source_launch
     ))
 }
@@ -218,7 +218,7 @@ impl Comparison<'_> {
             let difference = match (&ours.launch.kernel, &theirs.launch.kernel) {
                 (one, other) if one != other => {
                     let other = self.sites.display_name(one);
-                    Some(format!("the in-situ run launched {other} there"))
+                    Some(format!("the in-situ run launched {other} instead"))
                 }
                 _ => counts(&ours.counts, &theirs.counts).or_else(|| self.volumes(number)),
             };
@@ -327,7 +327,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Launches, CTAs if known, and the bytes and reads by the second from the first.
+/// Source and receiver launches, their CTAs if known, and the bytes and reads.
 type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;

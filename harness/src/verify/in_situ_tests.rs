@@ -30,7 +30,7 @@ fn traced(folder: &Path) -> Capture {
     capture.finish()
 }
 
-/// The sums of the launches above.
+/// Sums of the launches that [`traced`] writes.
 struct Sums {
     write: LaunchSums,
     read: LaunchSums,
@@ -325,7 +325,7 @@ fn a_cta_that_was_not_selected_received_nothing() {
     assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
 }
 
-/// Launches of two threads, each in its own stream: one writes and reads 32 words, the other 64, as above. `streams` has the
+/// Writes launches of two threads, as a trace or as sums: one writes and reads 32 words, the other 64. `streams` has the
 /// stream numbers, and `order` the thread of each launch.
 fn of_threads(
     folder: &Path,

@@ -63,7 +63,7 @@ pub fn capture_complete(capture: &Capture) -> Check {
             failed(NAME, format!("the traced program failed: {why}"))
         }
         (_, [first, rest @ ..]) => failed(NAME, format!("{first}{}", and_more(rest))),
-        (None, []) => failed(NAME, "it has no end"),
+        (None, []) => failed(NAME, "the capture has no end"),
         (Some(Outcome::Finished), []) => {
             passed(NAME, format!("{} launches", capture.launches().count()))
         }

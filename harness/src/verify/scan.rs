@@ -31,7 +31,7 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
             (None, Some((_, first))) if kind == OUTSIDE_ALLOCATIONS => warned(
                 name,
                 format!(
-                    "{} access groups are past the end of an allocation, which a GPU tolerates there; the first: {first}",
+                    "{} access groups are past the end of an allocation but in its last page, which a GPU tolerates; the first: {first}",
                     behind.groups
                 ),
             ),

@@ -84,7 +84,7 @@ fn ctas_of(selection: &Selection, ctas: u64) -> (u64, u64) {
 
 fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
     let (mut made, mut held) = (Part::default(), Part::default());
-    // Once per grid size.
+    // Cached by grid size.
     let mut counted: HashMap<u64, (u64, u64)> = HashMap::new();
     for scan in &scan.launches {
         let ctas = scan.launch.ctas();

@@ -407,7 +407,10 @@ fn a_varying_number_of_launches_is_compared_per_launch() {
         counts(&counted(64)[..1]),
         "one launch fewer is not a difference"
     );
-    assert!(!counts(&counted(65)), "a different count in one launch is");
+    assert!(
+        !counts(&counted(65)),
+        "a different count in one launch is a difference"
+    );
 }
 
 #[test]

@@ -37,7 +37,8 @@ const OPENBLAS: &str = "void sscal_(int *n, float *a, float *x, int *step) { for
     float sdot_(int *n, float *x, int *xs, float *y, int *ys) {\n\
     float sum = 0;\nfor (int i = 0; i < *n; ++i) sum += x[i * *xs] * y[i * *ys];\nreturn sum;\n}\n";
 
-/// Writes the files that pip would install to `folder`: a header and libraries with one function, of a version that does not exist.
+/// Writes the files that pip would install to `folder`: a header and libraries with a few functions, of a version that does
+/// not exist.
 fn install(folder: &Path) {
     let info = folder.join("nvidia_cublas_cu12-12.0.dist-info");
     fs::create_dir_all(&info).unwrap();
@@ -113,7 +114,7 @@ fn a_proprietary_library_is_added_on_request() {
         superstep(&line, &[])
     };
 
-    // Many projects link with it without using it.
+    // Many projects link with cuBLAS without using it.
     let (code, _, err) = compile("other");
     assert_eq!(code, 0, "{err}");
     let (code, _, err) = compile("app");

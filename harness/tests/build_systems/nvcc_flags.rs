@@ -13,8 +13,8 @@ fn copy_project(name: &str, to: &Path) {
     }
 }
 
-/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one without; the host's compiler and nvcc compile a C++
-/// file. Two host threads launch from each CUDA file.
+/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one with neither; the host's compiler and
+/// nvcc each compile a C++ file. Two host threads launch from each CUDA file.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn stream_0_is_per_thread_only_in_files_compiled_that_way() {

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::common::{root, run, superstep};
 use serde_json::Value;
 
-/// Its output: the sum of 3·((i + 1) mod 1000) + 1 + (1, 2, 3 or 4) for i below 1000.
+/// The project's output: the sum of 3·((i + 1) mod 1000) + 1 + (1, 2, 3 or 4) for i below 1000.
 const SUM: &str = "sum 1502000\n";
 
 fn copy(folder: &Path) -> PathBuf {
@@ -184,7 +184,7 @@ fn an_executable_runs_from_a_bundle_alone_and_in_a_suite() {
         assert!(fs::metadata(&file).unwrap().len() > 0, "{}", file.display());
     }
 
-    // None of their sources are there.
+    // The bundles need neither the project nor the cache.
     let away = folder.path().join("away with it");
     fs::create_dir(&away).unwrap();
     for name in ["parts", "cache"] {

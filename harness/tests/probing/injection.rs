@@ -40,8 +40,8 @@ int main() {
 }
 "#;
 
-/// Returns a command for 40 injections, with results in `out`. All names have the same length, since the environment affects
-/// stack addresses.
+/// Returns a command for 40 injections, with results in `out`. All values of `out` have the same length, since the
+/// environment affects stack addresses.
 fn campaign(folder: &Path, out: &str, seed: &str) -> Command {
     let mut command = superstep(folder);
     command
@@ -126,7 +126,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     );
 }
 
-/// The number of iterations depends on the thread; each stores its own number.
+/// The number of iterations depends on the thread, which stores its own number.
 const LOOPS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -148,7 +148,7 @@ int main() {
 }
 "#;
 
-/// Computes the same on the host, and flips the bits that `flip` returns for a launch, thread and execution.
+/// Computes the output of [`LOOPS`], with the bits flipped that `flip` returns for a launch, thread and execution.
 fn turned(flip: impl Fn(u32, u32, u32) -> u32) -> String {
     let number = |at: u32| {
         (0..2).fold(at, |x, launch| {

@@ -196,7 +196,7 @@ fn two_programs_run_at_the_same_time() {
         let seen = of_program().filter(|row| row[5] != "0.0").count();
         assert!(seen > 0, "the scheduler saw its kernels\n{table}");
         let last = of_program().next_back().unwrap();
-        assert!(last[3] != "10000", "and set its period\n{table}");
+        assert!(last[3] != "10000", "the scheduler set its period\n{table}");
     }
 }
 

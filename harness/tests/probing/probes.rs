@@ -33,7 +33,7 @@ fn sites<'a>(results: &'a ProbeResults, launch: &LaunchResult) -> Vec<(&'a Point
         .collect()
 }
 
-/// Returns the code blocks on a page in this language.
+/// Returns a page's code blocks in this language.
 fn code_blocks(page: &str, language: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut rest = page;
@@ -68,8 +68,8 @@ fn the_example_in_the_documentation_works() {
     assert!(tables.join("probe_sites.json").is_file());
 }
 
-/// Generates kernels with random structures. Each path through them is counted with an atomic, in a separate function
-/// (otherwise equal tails of two branches would be merged). The probes' counts are compared with these.
+/// Generates kernels with random structures. Each path through them is counted with an atomic, in a separate function so
+/// that equal tails of branches are not merged. The probes' counts are compared with these.
 struct Generator {
     state: u64,
     body: String,
@@ -275,7 +275,7 @@ fn counts_of_generated_programs_are_exact() {
     assert_eq!(part, whole);
 }
 
-/// Logs values in long sequences, between warp operations, barriers and calls, in divergent threads.
+/// Computes values in long sequences between warp operations, barriers and calls, in divergent threads.
 const RUNS: &str = r#"
 #include <cstdio>
 __noinline__ __device__ unsigned step(unsigned x) { return x % 3 == 0 ? x * 5u + 1u : x ^ x >> 3; }

@@ -14,8 +14,7 @@ fn record(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// Programs without device code, with device code that is not called, with CUDA used only for memory, and ending before exit
-/// handlers run.
+/// Programs that have no device code, do not call it, use CUDA only for memory, or end without running exit handlers.
 const PROGRAMS: [(&str, &str); 4] = [
     ("host.cpp", "int main() {}"),
     (
@@ -91,7 +90,7 @@ fn a_benchmark_that_launches_no_kernel_fails() {
     let message = failure["message"].as_str().unwrap();
     assert!(message.contains(SAYS), "{message}");
 
-    // Its manifest may expect that.
+    // The manifest may expect no launches.
     let manifest = fs::read_to_string(at("suite/toy.yaml")).unwrap();
     let expects = format!("{manifest}expected:\n  tiny: {{launches: 0}}\n");
     fs::write(at("suite/toy.yaml"), &expects).unwrap();

@@ -147,7 +147,7 @@ fn missing_options_are_suggested() {
     assert_eq!(code, 10, "{err}");
     assert!(err.contains("data/numbers.txt: No such file"), "{err}");
     assert!(err.contains("hint: ") && err.contains("--input"), "{err}");
-    // It prints the time. Two untraced runs differ in that line, so it is left out.
+    // The program prints the time. Two untraced runs differ in that line, so it is left out.
     let (code, out, err) = command(&[
         "scale.cu",
         "-DFACTOR=3",
@@ -174,7 +174,7 @@ fn missing_options_are_suggested() {
     assert!(err.contains("expected .cu"), "{err}");
 }
 
-/// Declarations that are built into nvcc only: its atomics, and stores with cache hints. Two CTAs of 32 threads.
+/// Two CTAs of 32 threads use functions that are built into nvcc only: its atomics, and stores with cache hints.
 const NVCC_ONLY: &str = r#"
 #include <cstdio>
 __global__ void use(unsigned *u, float *f, unsigned long long *w, float4 *v, char *bytes) {
@@ -222,7 +222,7 @@ fn nvcc_declarations_compile_and_keep_their_widths() {
     );
 }
 
-/// As in a C program, no header declares `new`. Each thread makes 4 stores and does not load back its own.
+/// As in a C program, no header declares `new`. Each thread makes 4 stores and does not load the values back.
 const DEVICE_HEAP: &str = r#"
 #include <stdio.h>
 struct Point { int x, y; __device__ Point(int a) : x(a), y(2 * a) {} };

@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Starts the command after its first argument as many times as that says, like mpirun.
+/// Like mpirun, starts a command as many times as the first argument says.
 const LAUNCHER: &str = r#"#!/bin/sh
 count=$1; shift
 rank=0
@@ -288,7 +288,7 @@ fn programs_that_a_script_starts_are_joined() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_capture_path_can_contain_the_process() {
     let folder = forked("1");
-    // The start script of the traced variant.
+    // Names the start script of the traced variant.
     let outcome = "out/forks/latest/benchmarks/forks/traced/outcome.json";
     let outcome = fs::read_to_string(folder.path().join(outcome)).unwrap();
     let outcome: Value = serde_json::from_str(&outcome).unwrap();

@@ -375,7 +375,7 @@ int main() {
 fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", ENDLESS);
-    // Its time limit ends the untraced run. The test then starts the traced program itself and kills it.
+    // The time limit ends the untraced run. The test then starts the traced program itself and kills it.
     let args = ["run", "suite/toy.cu", "--backend", "cpu", "--timeout", "1"];
     let (code, _, err) = run(superstep(folder.path()).args(args));
     assert_eq!(code, 10, "{err}");

@@ -127,7 +127,7 @@ fn invalid_command_lines_are_refused() {
     }
 }
 
-/// Clang would build it with separate variables for host and device.
+/// Clang would give host and device separate variables.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_managed_variable_is_an_error_with_its_line() {

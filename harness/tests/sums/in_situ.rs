@@ -10,7 +10,8 @@ use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
 
-/// All kinds of memory, all ways in which the host writes it, accesses of all widths; every byte has one writer per launch.
+/// Uses all kinds of memory, all ways in which the host writes it, and all access widths; every byte has one writer per
+/// launch.
 const WITHOUT_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -224,7 +225,7 @@ fn counts(analysis: &Analysis) -> Vec<Counts> {
         .collect()
 }
 
-/// Exact bounds, except that a launch which stores may store its uninitialised bytes after they are loaded.
+/// Returns exact bounds, except that a launch that stores may store its uninitialised bytes after loading them.
 fn exactly(communication: &Communication) -> Vec<VolumeBounds> {
     let exactly = communication.launches.iter().map(|launch| {
         let (mut least, mut most) = (launch.volume, launch.volume);
@@ -311,7 +312,7 @@ fn sums_with_races_are_bounds() {
     assert!(!bounds.total.of(|volume| volume.received_bytes).is_exact());
 }
 
-/// Returns the values of the first `launches` launches that later launches do not change.
+/// Returns those values of the first `launches` launches that later launches do not change.
 fn beginning(analysis: &Analysis, launches: usize) -> (Vec<Volume>, Vec<Flow>, Vec<Transfer>) {
     let all = &analysis.communication;
     let volumes = all.launches[..launches].iter().map(|launch| Volume {

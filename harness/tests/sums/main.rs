@@ -1,4 +1,4 @@
-//! Runs in situ.
+//! In-situ runs.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Runs in situ on the CPU backend, compared with traces of the same programs.
+//! In-situ runs on the CPU backend, compared with traces of the same programs.
 
 use std::fs;
 use std::path::Path;
@@ -158,8 +158,8 @@ fn bounds_of_words_with_multiple_writers_contain_the_trace() {
     assert!(out.contains("12.5 %–50.0 %"), "{out}");
 }
 
-/// Four host threads start at the same time. Each creates its own stream, in which it adds to as many numbers as it has CTAs; two of them
-/// also launch in the default stream.
+/// Four host threads start at the same time. Each creates its own stream, in which it launches one to four CTAs at a time;
+/// two of them also launch in the default stream.
 const THREADS: &str = r#"
 #include <atomic>
 #include <cstdio>

@@ -24,7 +24,7 @@ enum Flushes {
     Both,
 }
 
-/// Flushes denormals in functions with Clang's attribute, which has no effect on x86.
+/// Flushes denormals where `denormal-fp-math-f32`, which x86 ignores, requires it.
 pub fn flush(module: &Module) {
     for function in module.defined_functions() {
         if function.flushes_denormals() {

@@ -11,7 +11,7 @@ pub const YIELD: &str = "__superstep_yield";
 pub const POLLS: &str = "superstep-polls";
 
 /// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that
-/// decides whether a loop continues: the loop may be waiting for one of them. Excludes shared memory, where `volatile` is
+/// decides whether a loop continues: the loop may be waiting for another thread. Excludes shared memory, where `volatile` is
 /// mostly used in warp-level reductions.
 pub fn yield_before(module: &Module) {
     for instruction in module.instructions() {

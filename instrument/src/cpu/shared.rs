@@ -25,7 +25,7 @@ pub fn lower(module: &Module) -> Result<()> {
     for global in shared {
         if used(global.value()) {
             bail!(
-                "the address of the shared variable {} is part of a constant that the CPU backend cannot move",
+                "the address of the shared variable {} is part of a constant that the CPU backend cannot rewrite",
                 global.name()
             );
         }

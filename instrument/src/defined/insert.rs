@@ -92,7 +92,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             .filter_map(|block| block.get_terminator())
             .filter(|end| end.get_opcode() == Return)
             .collect();
-        // Collects the readers of replaced values before inserting code, which reads the old values.
+        // Collects the readers of replaced values before inserting code that reads the old values.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
                 Subject::Value(value) => value.using_instructions(),

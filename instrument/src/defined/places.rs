@@ -94,7 +94,7 @@ pub fn find<'m>(
         .walk();
         if places.len() > MAXIMUM_SITES {
             bail!(
-                "the module has more than {MAXIMUM_SITES} places for this probe; name fewer kernels or places in it, or split the file"
+                "the module has more than {MAXIMUM_SITES} places for this probe; name fewer kernels or places in the probe, or split the file"
             );
         }
     }

@@ -375,7 +375,7 @@ pub fn link(
         reason = "LLVM gave no reason".to_owned();
     }
     bail!(
-        "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
+        "failed to link the device code of {unit} with that of the other units: {reason}; make one definition static, or leave out \
          -fgpu-rdc if no unit uses device code from another"
     )
 }

@@ -100,7 +100,7 @@ impl Module {
         name.to_string_lossy().into_owned()
     }
 
-    /// Links a file's module into this one, after calling `prepare` with it. `stage` names the preceding step on this one.
+    /// Links a file's module into this one, after calling `prepare` with it. `stage` names this module's preceding step.
     pub fn link(&mut self, stage: &str, path: &Path, prepare: impl FnOnce(&Module)) -> Result<()> {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;

@@ -10,7 +10,8 @@ use superstep_trace::matrix::{MatrixOperation, Tile};
 ///
 /// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`,
 /// `atom`, `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of the call
-/// plus a constant. They may be guarded by a predicate that a `setp` in the template sets by comparing an operand with zero.
+/// plus a constant. Accesses may be guarded by a predicate that a `setp` in the template sets by comparing an operand with
+/// zero.
 pub fn operations<'m>(
     call: Call<'m>,
     template: &str,

@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, SyntaxError>;
 pub enum Register {
     Argument(usize),
     Declared(usize),
-    /// Carry flag of additions with `.cc`.
+    /// Carry flag, written by `.cc`.
     Carry,
 }
 

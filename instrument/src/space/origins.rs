@@ -120,7 +120,7 @@ impl<'m> Analysis<'m> {
             (_, None) => "a constant that the analysis does not follow",
             (_, Some(opcode)) => match opcode {
                 Alloca => return named("local variable"),
-                GetElementPtr => "an element of it",
+                GetElementPtr => "an element",
                 AddrSpaceCast | BitCast | Freeze => "a cast",
                 Phi => "one of several, depending on the path taken (phi)",
                 Select => "one of two, depending on a condition (select)",

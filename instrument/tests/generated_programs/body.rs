@@ -92,7 +92,7 @@ impl<'a> Body<'a> {
         self.text.push_str(&lines);
     }
 
-    /// Does the same in the entry block.
+    /// Like [`Body::access`], in the entry block.
     pub fn entry_access(&mut self, op: Op, ty: &str, address: &str, bytes: &str) {
         let lines = self.access_lines(op, ty, address, bytes);
         self.entry.push_str(&lines);

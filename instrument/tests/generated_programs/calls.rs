@@ -132,7 +132,7 @@ impl Body<'_> {
         });
     }
 
-    /// Passes a structure by value, which reads it at the call, and extracts the pointer from the result.
+    /// Passes a structure by value (a load at the call), and extracts the pointer from the result.
     pub fn call_by_value(&mut self, choices: [u16; 4]) {
         if !self.may_call() {
             return self.load(choices);

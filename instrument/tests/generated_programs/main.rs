@@ -108,7 +108,7 @@ fn run_batch(
 ) -> Result<batch::Totals, String> {
     let folder = tempfile::tempdir().unwrap();
     let mut modules = trees(seed, number, sizes);
-    // Starting the instrumenter takes as long as running a program.
+    // The instrumenter starts slowly, so few batches are thorough.
     let plan = batch::Plan {
         language,
         shift: number,

@@ -8,7 +8,7 @@ use superstep_trace::Op;
 pub const PAIR: &str = "{ ptr, i64, ptr }";
 
 impl Body<'_> {
-    /// Writes a pointer to the second half of an object.
+    /// Writes a pointer to either half of an object.
     pub fn interior(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         let ty = pointer_type(pointer.number);

@@ -1,9 +1,9 @@
 // Support code for probe handlers: the context of the launch, and how fields get from threads into memory.
 //
 // This header and a handler become one CUDA file for both backends: the code around them is generated from the probe's YAML
-// (build/src/probe/glue.rs), compiled to device IR, linked into the program's and inlined. For the CPU backend it is
-// compiled with SUPERSTEP_CPU: there the lanes of a warp do not run together, so warp-level events are logged, and the
-// handler is called later for the lanes that reached a place together (docs/probes.md).
+// (build/src/probe/glue.rs). The file is compiled to device IR, linked into the program's IR and inlined. For the CPU
+// backend it is compiled with SUPERSTEP_CPU: there the lanes of a warp do not run together, so warp-level events are logged,
+// and the handler is called later for the lanes that reached a place together (docs/probes.md).
 #ifndef SUPERSTEP_PROBE_H
 #define SUPERSTEP_PROBE_H
 
@@ -75,8 +75,8 @@ template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
 
 #ifndef SUPERSTEP_CPU
 
-// Returns the lanes that execute this together. Where the handler is not inlined, several sites share this code, so lanes
-// are grouped by site.
+// Returns the lanes that execute this call together. Where the handler is not inlined, several sites share this code, so
+// lanes are grouped by site.
 __device__ inline u32 lanes_here(u32 site) {
   const u32 active = __activemask();
   if (__builtin_constant_p(site)) return active;

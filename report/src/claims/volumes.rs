@@ -84,9 +84,11 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
     let slopes = slopes(six.path);
     let shape = match slopes {
         Some([below, above]) => format!(
-            "path rises evenly over {below} sizes below its most frequent one and {above} above"
+            "path has {below} about equally frequent sizes below its most frequent one and {above} above"
         ),
-        None => "path does not rise evenly on both sides of its most frequent size".to_owned(),
+        None => {
+            "path lacks equally frequent sizes on both sides of its most frequent one".to_owned()
+        }
     };
     let shares = six.each(|p| percent(three_sizes(&p.metrics)));
     let few = three_sizes(six.path) < 0.9;

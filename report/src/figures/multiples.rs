@@ -334,7 +334,7 @@ impl Multiples {
 
         if plot.marks.is_empty() {
             let look = look(12.0, palette::GREY, CENTRE);
-            canvas.text("nothing communicated", centre, &look)?;
+            canvas.text("no data", centre, &look)?;
         }
         for mark in &plot.marks {
             match mark {

@@ -36,14 +36,14 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         };
         Plot {
             x: Scale::numbers(rows.len() as u64, "superstep"),
-            y: Scale::linear(max, "communicating bytes", bytes),
+            y: Scale::linear(max, "communicated bytes", bytes),
             marks,
             ..Plot::default()
         }
     };
     Multiples::new(
         "superstep-volume",
-        "Communicating bytes of each superstep (Rieber 2017, figure 6.7)",
+        "Communicated bytes of each superstep (Rieber 2017, figure 6.7)",
         "Bytes that a superstep receives from earlier ones, and bytes it stores that later ones read.",
         &[
             ("loads, each byte once per pair of CTAs", palette::BLUE),

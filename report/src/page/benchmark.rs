@@ -38,7 +38,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         facts.extend(estimates(selection));
     }
     if benchmark.in_situ {
-        let note = "in situ: added up while kernels ran, without a trace. Strides (figure 6.5), arrays, source lines, footprints, access widths \
+        let note = "in situ: accesses were added up while kernels ran, without a trace. Strides (figure 6.5), arrays, source lines, footprints, access widths \
              and a digest need a trace";
         facts.push(("Recorded", note.to_owned()));
     }

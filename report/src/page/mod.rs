@@ -24,8 +24,8 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 
-/// Redraws a run from its summary and the tables in `folder`: figures, the table of claims, `index.html`. Returns the
-/// path of the page.
+/// Redraws a run from its summary and the tables in `folder`: figures, tables of claims and published values, `index.html`.
+/// Returns the path of the page.
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let run = &run.by_process();
     let measured = measured(folder, run)?;
@@ -82,7 +82,7 @@ pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String>
         ),
     ];
     let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
-    // Parts without content are empty.
+    // Leave out parts without content.
     let parts = parts.into_iter().filter(|(.., part)| !part.0.is_empty());
     let mut parts: Vec<_> = parts.map(named).collect();
     for benchmark in &run.benchmarks {

@@ -1,4 +1,4 @@
-//! Published values in the page: marks in the figures, a table below each, and a table of differences with their reasons.
+//! Published values on the page: marks in the figures, a table below each, and a table of differences with their reasons.
 
 use super::communication::thesis;
 use crate::figures::multiples::{Mark, Multiples, Plot};

@@ -428,7 +428,7 @@ fn in_situ_run_shows_bounds() {
     check_nesting(&page);
     assert!(!page.contains("stride-hs2d-title"));
     for text in [
-        "in situ: added up while kernels ran",
+        "in situ: accesses were added up while kernels ran",
         "Strides (figure 6.5) need a trace; there is none for hs2d.",
         "500,000–600,000 of 1,048,576 stored bytes (47.7 %–57.2 %)",
         "Quantities with bounds",

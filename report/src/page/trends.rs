@@ -26,7 +26,7 @@ table_from! {
     }
 }
 
-/// Comparable runs (same suite, size, device, and whether in situ), ordered by start.
+/// Comparable runs (same suite, size, device and kind: traced or in situ), ordered by start.
 type Groups<'a> = BTreeMap<(&'a str, &'a str, &'a str, bool), Vec<&'a RunSummary>>;
 
 struct Quantity {

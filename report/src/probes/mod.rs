@@ -8,7 +8,8 @@
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
 //! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
 //!
-//! `overheads` has the cost of any probe (SASSI, table 3; Ocelot, figure 5). Tables `…-published` compare with SASSI's.
+//! `overheads` has the cost of any probe (SASSI, table 3; Ocelot, figure 5). Tables `…-published` compare results with
+//! SASSI's.
 
 mod blocks;
 mod branches;

@@ -127,7 +127,7 @@ pub(crate) struct Line {
     pub(crate) published: String,
     pub(crate) measured: String,
     pub(crate) agreement: Agreement,
-    /// "equal", or the difference of the measured value.
+    /// "equal", "within 1 %", or the difference from the published value.
     pub(crate) difference: String,
 }
 

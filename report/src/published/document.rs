@@ -1,4 +1,4 @@
-//! Writes `docs/reproduction.md`, published and measured values as Markdown, and the measured ones as JSON.
+//! Writes `docs/reproduction.md` with published and measured values, and a JSON file with the measured ones.
 
 use super::measured::Reproduction;
 use super::{Agreement, Beside, FIGURES, Line, beside, lines, summary};

@@ -70,7 +70,7 @@ const QUANTITIES: [(Quantity, &str, Unit, &str); 15] = {
     [
         (Loaded, "6.1", Bytes, "bytes loaded"),
         (Stored, "6.1", Bytes, "bytes stored"),
-        (Communicated, "6.1", Bytes, "communicating bytes stored"),
+        (Communicated, "6.1", Bytes, "communicated bytes stored"),
         (OutDegree, "6.3", Percent, "out-degree"),
         (InDegree, "6.3", Percent, "in-degree"),
         (CutX, "6.4", Bytes, "bytes across x, as published"),

@@ -38,13 +38,13 @@ impl SuperstepThread {
     pub const EMPTY: SuperstepThread = unsafe { std::mem::zeroed() };
 }
 
-/// Kernel flag: it has barriers, warp operations or indirect calls, so its threads must be fibers.
+/// Flag of a kernel with barriers, warp operations or indirect calls, whose threads must be fibers.
 pub const KERNEL_NEEDS_FIBERS: u32 = 1;
-/// Kernel flag: its loops do not record the running thread, and its CTAs can be rerun to find it.
+/// Flag of a kernel whose loops do not record the running thread; its CTAs can be rerun to find it.
 pub const KERNEL_FORGETS_THREADS: u32 = 2;
-/// Kernel flag: its CTAs wait for each other at a grid-wide barrier.
+/// Flag of a kernel whose CTAs wait for each other at a grid-wide barrier.
 pub const KERNEL_WAITS_FOR_GRID: u32 = 4;
-/// Kernel flag: its CTAs run in clusters.
+/// Flag of a kernel whose CTAs run in clusters.
 pub const KERNEL_IN_CLUSTERS: u32 = 8;
 
 #[repr(C)]
@@ -115,7 +115,7 @@ pub struct CpuModule {
     pub abi_version: u32,
     pub module_index: u32,
     pub name: *const c_char,
-    /// Address of the calling worker's thread state.
+    /// Returns the calling worker's thread state.
     pub thread_block: Option<unsafe extern "C" fn() -> *mut SuperstepThread>,
     pub kernel_count: u32,
     pub global_count: u32,

@@ -15,7 +15,7 @@ pub struct Child<W> {
 struct Chain<W> {
     rest: VecDeque<W>,
     parent: Option<usize>,
-    /// Number of unfinished chains from the kernel that ran last.
+    /// Unfinished chains that this chain's last kernel requested.
     pending: usize,
 }
 
@@ -30,7 +30,7 @@ pub fn run_all<W, E>(
     add_chains(children, None, &mut chains, &mut ready);
     while let Some(index) = ready.pop_front() {
         let Some(work) = chains[index].rest.pop_front() else {
-            // Finished: its parent's stream continues after its last child chain.
+            // Finished: the parent continues once all its child chains have.
             if let Some(parent) = chains[index].parent {
                 chains[parent].pending -= 1;
                 if chains[parent].pending == 0 {

@@ -1,4 +1,4 @@
-//! The identity of this process, and what /proc says about it.
+//! The identity of this process, and its capture's header.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Returns `path` with the name of `process` in place of [`Process::PLACE`], or `None` if it does not contain that.
+/// Returns `path` with the name of `process` in place of [`Process::PLACE`], or `None` if it has no placeholder.
 pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
     let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
     Some(text.replace(Process::PLACE, &process.to_string()).into())
@@ -69,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// Gives this process an unused name, before it writes anything: a program that called `exec` had the same process ID.
+    /// Gives this process an unused name, before it writes anything: an earlier program may have passed on its ID by `exec`.
     pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let pid = std::process::id();
         let mut settled = self.settled.lock();

@@ -6,7 +6,7 @@ void *__superstep_ptx_shared_pointer(uint64_t address) {
   return address >> 32 ? (void *)address : __superstep_shared_address((uint32_t)address);
 }
 
-/* Copies `read` bytes, and fills the rest of `size` with zeroes. */
+/* Copies `read` of `size` bytes, and fills the rest with zeroes. */
 void __superstep_ptx_copy(void *to, const void *from, uint32_t size, uint32_t read) {
   if (read > size)
     read = size;

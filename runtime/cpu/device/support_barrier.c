@@ -30,7 +30,7 @@ BARRIER_REDUCE(and_aligned, bool, 1)
 BARRIER_REDUCE(or, bool, 2)
 BARRIER_REDUCE(or_aligned, bool, 2)
 
-/* A cluster is a single CTA here, so its barrier is a CTA barrier; PTX programs cannot use the id 16. */
+/* A cluster is a single CTA, so its barrier is CTA barrier 16, an id that PTX programs cannot use. */
 #define CLUSTER_ARRIVE(name) \
   void __superstep_nvvm_barrier_cluster_##name(void) {}
 CLUSTER_ARRIVE(arrive)

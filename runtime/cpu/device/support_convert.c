@@ -38,7 +38,7 @@ static inline double to_integral(double value, enum Rounding rounding) {
   }
 }
 
-/* Conversions to integers: values out of range become the nearest bound, which is exact in double. NaN becomes 0 if a float is converted to
+/* Conversions to integers: values out of range become the nearest bound. NaN becomes 0 if a float is converted to
  * 32 bits, and an integer with only the highest bit set otherwise. */
 static inline int32_t to_i32(double value) {
   return value != value ? 0 : value <= -0x1p31 ? INT32_MIN : value >= 0x1p31 ? INT32_MAX : (int32_t)value;

@@ -1,4 +1,4 @@
-/* Half precision: _Float16 and bfloat16. Results are computed in double and rounded once.
+/* 16-bit floats: _Float16 and bfloat16. Results are computed in double and rounded once.
  *
  * Pairs (f16x2, bf16x2) are absent: x86's C calling convention has no such types, and CUDA's headers use inline PTX for them. */
 #include "half.h"

@@ -1,5 +1,5 @@
-/* PTX instructions on the bits of 16-bit floats: half precision and bfloat16. The caller splits pairs. Results are computed in float,
- * which is wide enough that double rounding is harmless, or in double for three operands. */
+/* PTX instructions on the bits of 16-bit floats: half precision and bfloat16. The caller splits pairs. Results are computed in float, or in
+ * double for bfloat16's fma, so that double rounding is harmless. */
 #include "elementary.h"
 #include "half.h"
 

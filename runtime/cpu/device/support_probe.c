@@ -4,8 +4,8 @@
 /* Returns the launch's context, which the runtime stores in the field for the counting probe's counters. */
 void *__superstep_probe_context(void) { return __superstep_thread.site_counts; }
 
-/* Reserves an entry of `words` words, an even number: a head, which is width << 32 | site of its first point, and a payload for each of its
- * points, which the caller writes before any other lane can run. Even the smallest log has room for any entry. */
+/* Reserves an entry of `words` words (an even number): a head, width << 32 | site of the first point, and a payload per point. The caller
+ * writes the payloads before any other lane can run. Even the smallest log has room for any entry. */
 uint64_t *__superstep_probe_reserve(uint64_t head, uint32_t words) {
   while (__builtin_expect(__superstep_thread.log_end - __superstep_thread.log_cursor < (int64_t)words, 0))
     __superstep_log_full();

@@ -122,8 +122,8 @@ TESTS(f64, double, 0x1p-1022)
 float __superstep_ptx_flush_f32(float a) { return flush(a); }
 float __superstep_ptx_tanh_approx_f32(float a) { return tanhf(a); }
 
-/* Shared memory that CUDA reserves. Cooperative groups use 288 bytes of it and expect zeroes in a new CTA. CTAs run one after the other
- * on a host thread. */
+/* Shared memory that CUDA reserves. Cooperative groups use 288 bytes of it and expect zeroes in a new CTA. Each host thread runs its CTAs
+ * one by one. */
 uint32_t __superstep_ptx_reserved_shared(void) {
   static _Thread_local struct {
     uint64_t bytes[128], grid;

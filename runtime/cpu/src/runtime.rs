@@ -48,11 +48,10 @@ pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
     ))
 }
 
-/// Defines functions that CUDA 12 dropped, so that the stub has their names, since code compiled with older headers calls
-/// them.
+/// Defines functions that CUDA 12 dropped, so that the stub also exports them for code compiled with older headers.
 macro_rules! dropped {
     ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`: not supported, ends the program with exit code 70.")]
+        #[doc = concat!("`", stringify!($name), "`: unsupported; ends the program with exit code 70.")]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> ! {
             // SAFETY: the name is NUL-terminated.

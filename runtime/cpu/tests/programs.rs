@@ -360,7 +360,7 @@ fn device_malloc_address_space_queries_and_early_exits_work() {
     let run = programs.run("trace", &["allocate"], 2);
     run.assert_done("allocate");
     clean(&run);
-    // The heap is allocated before the launch that creates it, so that each address is in an allocation.
+    // The heap's allocation precedes the launch that creates it, so each address is in an allocation.
     assert_eq!(accesses(&run.capture()).len(), 40);
 }
 

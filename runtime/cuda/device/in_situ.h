@@ -7,7 +7,7 @@
 
 /* Bits of the second trailing parameter; for 62 and 63 see selection.h. */
 #define IN_SITU_LAUNCH_BITS 26      /* bits 0-25: launch number, from 1 */
-#define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: slot of the sums to which it adds */
+#define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: slot of the launch's sums */
 #define IN_SITU_SLOT_MASK 0xff
 
 /* Shadow memory consists of blocks, one for each aligned 2^IN_SITU_BLOCK_SHIFT bytes of the program's memory. */
@@ -57,7 +57,7 @@ struct InSituFunction {
   } widths[IN_SITU_WIDTHS]; /* indexed by the logarithm of the width */
 };
 
-/* The sums for a launch. The host adds up the copies. */
+/* A launch's sums, in several copies that the host adds up. */
 #define IN_SITU_COPIES 32
 #define IN_SITU_SUMS 160
 /* Thread accesses whose bytes all have the same class: ((operation * 5 + logarithm of the width) * 8 + class). IN_SITU_INPUT instead counts
@@ -109,10 +109,9 @@ struct InSituTransfer {
   uint64_t unused;
 };
 
-/* Receiver CTA numbers in rows for pairs of launches, regardless of the source CTA: here, `count` is the number of bytes with multiple
- * writers; */
+/* The receiver CTA in rows for pairs of launches, whatever the source CTA. `count` is the number of bytes with multiple writers. */
 #define IN_SITU_OF_LAUNCHES 0x7ffffff
-/* here, `bytes` is the number of bytes that may have been received before. */
+/* Likewise, but `bytes` counts bytes that may have been received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
 
 /* The structure to which a kernel's first trailing parameter points. */
@@ -173,7 +172,7 @@ IN_SITU_FUNCTION int in_situ_is_past(struct InSituEntry e, uint64_t launch) {
   return in_situ_has_now(e) && (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) != (uint32_t)launch;
 }
 
-/* Returns whether a CTA other than that of `me` has written the entry in its launch. */
+/* Returns whether a CTA other than that of `me` has written the entry in this launch. */
 IN_SITU_FUNCTION int in_situ_is_of_another_cta(struct InSituEntry e, uint64_t me) {
   if (!in_situ_has_now(e) || (e.now ^ me) >> IN_SITU_LAUNCH_SHIFT != 0) return 0;
   return (e.now ^ me) >> IN_SITU_CTA_SHIFT != 0 || (e.before & IN_SITU_NOW_SEVERAL) != 0;

@@ -45,7 +45,7 @@ __device__ __attribute__((noinline)) void add_threads(const void *context, ulong
   if (missing != 0) add(me.sums() + IN_SITU_MISSING + operation, missing);
 }
 
-// Adds a lane's counts of settled atomic operations: the same two, and its own operations that were local.
+// Adds a lane's counts of settled atomic operations: `together`, `apart`, and its own local operations.
 __device__ __attribute__((noinline)) void add_settled(const void *context, ulong64 launch, unsigned width_log2, unsigned together,
                                                       unsigned apart, unsigned local) {
   if (is_left_out(context, launch)) return;

@@ -57,7 +57,7 @@ __device__ ALWAYS_INLINE bool is_claim(uint64_t row) { return row != 0 && (row &
 __device__ ALWAYS_INLINE bool is_done(uint64_t row) { return row == (ANY_BYTES | code_of(IN_SITU_COMMUNICATED)); }
 
 // Returns a mask of the consecutive words that this thread has to count as received. Of the CTA's threads that load a word
-// at the same time, usually only the last one to claim it does so, since exchanges at one address wait for each other. If
+// at the same time, usually only the last to claim it counts it, since exchanges at one address wait for each other. If
 // another row has taken the place by then, each of them does; if the work is already done, none does. Only the thread that
 // does the work may mark it as done.
 template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known known) {

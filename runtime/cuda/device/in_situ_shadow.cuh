@@ -126,8 +126,8 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 
 __device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }
 
-// Adds a number to a word that is the same for all lanes. Lanes that are active together make a single addition, since the GPU does 64-bit
-// additions to the same address lane by lane.
+// Adds a number to a word; both are the same for all lanes. Lanes that are active together make a single addition, since the
+// GPU does 64-bit additions to the same address lane by lane.
 __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
   const unsigned mask = __activemask();
   if (is_first_of(mask)) add(word, (uint64_t)value * __popc(mask));

@@ -200,8 +200,8 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
 
 __device__ ALWAYS_INLINE int both(int first, int next) { return (int)((unsigned)first << 16 | ((unsigned)next & 0xffff)); }
 
-// Like the function above, for two words: the first is in the lower half of `how`, and in the upper halves of `stored` and
-// `found`.
+// Like `communicated_in_full`, for two words: the first is in the lower half of `how`, and in the upper halves of `stored`
+// and `found`.
 __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const InSituContext *context, ulong64 parameter, uint64_t now,
                                                                         Entry *place, uint64_t before, uint64_t next_before, uint64_t source,
                                                                         uint64_t word, unsigned how, int stored, int found) {

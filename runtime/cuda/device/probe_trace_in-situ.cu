@@ -193,8 +193,8 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
   }
 }
 
-// Handles a load from a line to which this launch has stored. Returns the code of the class to count it as, or 0 if that
-// takes a closer look.
+// Handles a load from a line to which this launch has stored. Returns the code of the class to count it as, or 0 if it needs
+// a closer look.
 template <unsigned width_bytes>
 __device__ __attribute__((noinline)) unsigned load_where_stored(const void *context, uint64_t of_block, ulong64 launch, uint64_t known,
                                                                 uint64_t of_cta, uint64_t address) {
@@ -216,7 +216,7 @@ __device__ __attribute__((noinline)) unsigned load_where_stored(const void *cont
     of_others += in_situ_is_of_another_cta(e, me.now);
   }
   if (code == 0) code = known_class<width_bytes>(known, of_cta, address);
-  // A load of class 0 is looked at again.
+  // A load with code 0 is looked at again.
   if (__builtin_expect(of_others != 0, 0) && code != 0 && !is_left_out(context, launch))
     add(me.sums() + IN_SITU_WITHIN_LAUNCH, of_others * (width_bytes < 4 ? width_bytes : 4));
   return code;

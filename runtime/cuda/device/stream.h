@@ -32,7 +32,7 @@
 struct StreamRing {
   uint64_t head;            /* positions below it are reserved for records */
   uint64_t pad0[15];
-  uint64_t window;          /* bits 0-31: pieces below this number are free again; bit 32+i: so is piece number + i */
+  uint64_t window;          /* bits 0-31: pieces below this number n are free again; bit 32+i: so is piece n + i */
   uint64_t host_limit;      /* last seen value of the host's `taken` */
   uint64_t pad1[14];
   uint32_t written[STREAM_MAX_SLOTS]; /* completely written units in each slot, modulo 2^32 */

@@ -10,7 +10,7 @@ const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
 
-/// Three handlers launch: one before the library's own handler, and two after that and after the module's.
+/// Three handlers launch: one before the library's own handler, and two after both that and the module's.
 #[test]
 fn launches_after_main_are_captured() {
     for probe in ["trace", "count"] {

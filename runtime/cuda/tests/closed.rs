@@ -63,11 +63,11 @@ fn launches_by_a_proprietary_library_are_opaque() {
     assert_eq!(
         opaque,
         2 + 5,
-        "untraced runs too; there, the program's own kernels are opaque as well"
+        "in an untraced run, the program's own kernels are opaque as well"
     );
 }
 
-/// The function is known when it is called as a symbol and through `dlsym`; other launches by the library are not.
+/// The function is known whether called as a symbol or through `dlsym`; the library's other launches are not.
 #[test]
 fn a_known_call_records_its_reads_and_writes() {
     let run = Program::build("trace").run("known");

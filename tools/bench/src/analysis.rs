@@ -25,10 +25,11 @@ const SCATTERED_EVERY: u32 = 16;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Instead, generate a capture of at least this many accesses (for example 1e9), with one scattered launch in 16, and analyse it.
+    /// Generate a capture of at least this many accesses (for example 1e9), with one scattered launch in 16, and analyse
+    /// only that.
     #[arg(long, value_name = "ACCESSES")]
     large: Option<f64>,
-    /// Instead, analyse this capture.
+    /// Analyse only this capture.
     #[arg(long, value_name = "CAPTURE", conflicts_with = "large")]
     capture: Option<PathBuf>,
     /// Memory limit for the analysis, with --large and --capture.

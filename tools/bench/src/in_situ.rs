@@ -194,7 +194,7 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
     let launches = &analysis.communication.launches;
     let mut problems = Vec::new();
     if launches.len() as u64 != size.launches {
-        problems.push(format!("{} launches were made", launches.len()));
+        problems.push(format!("wrong number of launches: {}", launches.len()));
     }
     let mut differing = (0..)
         .zip(launches)

@@ -1,5 +1,5 @@
-//! `superstep-bench links`: bytes between two GPUs in a halo exchange, by the model of multiple GPUs, by traces, by the
-//! program's own count and by NVLink's counters.
+//! `superstep-bench links`: bytes between two GPUs in a halo exchange, according to the model of multiple GPUs, traces, the
+//! program's own count and NVLink's counters.
 
 mod counters;
 
@@ -337,7 +337,7 @@ fn print(results: &Results) {
         results.device
     );
     say!(
-        "model of two GPUs, from one device, cut in y: {} bytes\n",
+        "model of two GPUs, from one device's trace, cut in y: {} bytes\n",
         results.model_bytes
     );
     say_table(&results.rows, &[]);

@@ -34,7 +34,8 @@ macro_rules! say {
     }};
 }
 
-/// Prints rows without the columns `hidden`. Large numbers are in millions (M) or billions (G), fractions have three digits.
+/// Prints rows without the columns `hidden`. Large numbers are in millions (M) or billions (G); fractions have three
+/// decimals.
 pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
     let table = Table::of(rows);
     let shown = || (table.columns()).filter(|column| !hidden.contains(&column.name));

@@ -39,7 +39,7 @@ pub fn executables(bundle: &Bundle, suite: &str, program: &str) -> Result<Execut
     bundle.executables(program)
 }
 
-/// Specifies a run of `program` with these arguments in `folder`, which records as `config` says.
+/// Specifies a run of `program` with these arguments in `folder`, recorded according to `config`.
 pub fn spec(
     program: &Path,
     arguments: &[&dyn ToString],

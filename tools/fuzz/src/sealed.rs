@@ -134,7 +134,7 @@ impl File {
                 (chunk.payload.len() as u32, stored.len() as u32);
             if let Some((_, raw, stored)) = lengths.iter().find(|(of, ..)| *of == index) {
                 raw_bytes = *raw;
-                // A large length would always end the file.
+                // A large length would always exceed the file.
                 stored_bytes = if *stored > 64 { stored_bytes } else { *stored };
             }
             let mut header = [0; CHUNK_HEADER];

@@ -1,10 +1,10 @@
 //! Digest of a launch: 128 bits over the multiset of its thread accesses, independent of their order and grouping.
 //!
 //! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key,
-//! offset, width); the digest is the two sums, modulo 2^64. Addresses are hashed as allocation and offset, so that the
-//! digests of two runs and of two backends are equal when the program does the same. An address outside any allocation is
-//! hashed as is. Sites at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)).
-//! `docs/trace-format.md` gives the formula.
+//! offset, width); the digest is the two sums, modulo 2^64. Addresses are hashed as allocation and offset, so that two runs
+//! or backends have equal digests if the program behaves the same. An address outside any allocation is hashed as is. Sites
+//! at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the
+//! formula.
 
 use crate::error::Result;
 use crate::program::allocations::DEVICE_HEAP;

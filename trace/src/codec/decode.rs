@@ -144,8 +144,7 @@ impl Decoder {
         Some(unzigzag(self.varint(payload, 2)?) as u64)
     }
 
-    /// Reads a form with operands. The numbers are the group's slot, the previous slot, and which of its moves the slot
-    /// would make.
+    /// Reads any form but [`FORM_FURTHER`]. The numbers are the slot, the previous slot, and the index of the slot's move.
     fn form(
         &mut self,
         payload: &[u8],
@@ -196,7 +195,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Moves all lanes, and reads the addresses of the few that moved differently.
+    /// Moves all lanes, and reads the deviations of those that moved differently.
     fn strays(
         &mut self,
         payload: &[u8],

@@ -187,7 +187,7 @@ impl Encoder {
             let least_address = frame.address(low as u64).min(range.low);
             let most_address = frame.address(high as u64).max(range.high);
             let larger = bits::length(most_address.wrapping_sub(least_address) >> frame.shift);
-            // The cost of a larger frame pays off later.
+            // A larger frame pays off later.
             if lanes * larger < least_bits {
                 return self.new_frame(number, addresses);
             }

@@ -128,7 +128,7 @@ pub(crate) struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file is renamed last, so that
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file gets its name last, so that
     /// any file with that name is readable.
     pub(crate) fn create(
         path: PathBuf,

@@ -96,11 +96,11 @@ pub struct LaunchSums {
     pub several_writers_bytes: u64,
     /// Of those, the bytes that at least one plain store wrote.
     pub racing_bytes: u64,
-    /// Bytes loaded without atomics that another CTA had stored earlier in the launch: a lower bound of what CTAs may exchange,
-    /// since another order of the CTAs may exchange more.
+    /// Bytes loaded without atomics that another CTA had stored earlier in the launch: a lower bound on what CTAs may
+    /// exchange, since another order of the CTAs may exchange more.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_loaded_bytes: u64,
-    /// The same for atomics; always 0 on a GPU.
+    /// Such bytes loaded by atomics; always 0 on a GPU.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_atomic_bytes: u64,
     /// Bytes loaded from memory without a shadow. They count as unknown and may be of any class.
@@ -155,7 +155,7 @@ pub struct Received {
     pub count: u64,
 }
 
-/// Bytes stored by an earlier launch that a launch loads. Parts for the same pair are summed.
+/// Bytes stored by one launch that a later one loads. Parts for the same pair are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstRead {
     pub source_launch: u32,

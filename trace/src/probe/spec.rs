@@ -148,7 +148,7 @@ pub enum At {
     Load,
     Store,
     Atomic,
-    /// Each instruction other than a phi whose result is an integer, a pointer or a floating-point number with 2 to 64 bits.
+    /// Each non-phi instruction whose result is an integer, a pointer or a floating-point number with 2 to 64 bits.
     Value,
     /// Each instruction with a one-bit result, mainly comparisons.
     Predicate,

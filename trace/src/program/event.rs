@@ -127,7 +127,7 @@ pub struct HostMemset {
     pub stream: StreamId,
 }
 
-/// Launch of device code that Superstep did not build. The memory that it read and wrote is unknown.
+/// Launch of device code that Superstep did not build. Unless `call` is set, its accesses are unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaqueLaunch {
     pub sequence: u64,
@@ -213,7 +213,7 @@ pub struct OpaqueEnd {
 pub enum Gap {
     /// A 3D copy from or to an array.
     ArrayCopy,
-    /// Copies or fills in a CUDA graph that were not followed.
+    /// Unrecorded copies or fills in a CUDA graph.
     GraphMemoryNode,
     /// Memory is shared with another process; the event is written once.
     SharedMemory,
@@ -235,7 +235,7 @@ impl std::fmt::Display for Gap {
                 "a memory node in a CUDA graph; its bytes are not among the copies",
             ),
             Gap::SharedMemory => f.write_str(
-                "memory is shared with another process; its reads and writes there are not matched",
+                "memory is shared with another process, whose reads and writes are not matched",
             ),
             Gap::UntracedKernel { kernel: Some(name) } => write!(
                 f,

@@ -1,4 +1,4 @@
-//! Selection of a program's launches and CTAs that are recorded.
+//! Selection of a program's launches and CTAs to record.
 //!
 //! A selection has two parts. The *scope* is what the user is interested in: kernels by name, some of their launches, ranges
 //! of CTAs. The *sample* is a random part of the scope, from which totals over the scope can be estimated with their error.
@@ -43,7 +43,7 @@ pub struct CtaRange {
     pub last: u32,
 }
 
-/// Selection of a program's accesses that are recorded; by default all.
+/// Selection of a program's accesses to record; by default all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {

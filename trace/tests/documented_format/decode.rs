@@ -1,4 +1,4 @@
-//! Reads the access groups in a chunk as the page describes.
+//! Reads the access groups in a chunk as documented.
 
 use super::common::documented::{Bytes, number};
 use superstep_trace::{AccessGroup, SiteId};

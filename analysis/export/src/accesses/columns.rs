@@ -24,7 +24,7 @@ mod place {
     pub const ADDRESS: usize = 8;
 }
 
-/// Number of lanes up to which a group is written in fewer instructions.
+/// Maximum number of lanes in a group that takes fewer instructions.
 const FEW_LANES: usize = 8;
 
 pub struct Pools {
@@ -131,7 +131,7 @@ impl Columns {
             for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
                 *offset = address.wrapping_sub(first.address);
             }
-            // The highest bit is set if it is clear in all offsets and all are below the size. SSE2 cannot compare 64-bit
+            // The top bit stays set if it is clear in all offsets and all are below the size. SSE2 cannot compare 64-bit
             // integers, but it can subtract them.
             let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
             is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;

@@ -24,7 +24,7 @@ use columns::{Columns, Pools};
 /// Maximum number of rows in a batch: about 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory for decoded batches that are waiting to be read. Each decoded chunk may queue one batch even if that exceeds it.
+/// Memory for decoded batches that are waiting to be read. Each decoded chunk may queue one batch even beyond this limit.
 const QUEUED_BYTES: usize = 64 << 20;
 
 /// Number of chunks that each thread may be ahead of the reader.
@@ -94,8 +94,7 @@ struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// Index of the next task, and the channel of chunks in task order. Its capacity limits how many chunks the threads run
-    /// ahead.
+    /// Index of the next task, and the channel of chunks in task order. Its capacity limits how far ahead the threads run.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,

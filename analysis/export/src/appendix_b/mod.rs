@@ -1,4 +1,4 @@
-//! The three structures from appendix B of Rieber 2017, by its rules: the unit is the address of an access.
+//! The three structures from appendix B of Rieber 2017, with its rules: accesses match by address.
 //!
 //! A load communicates when its address was last stored to in an earlier launch by another entity (kernel and CTA
 //! number); every entity that stored to it in that launch is a source. An atomic is a load and a store. As in the thesis's

@@ -56,8 +56,8 @@ pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Capture 
     capture
 }
 
-/// The worked example of `docs/metrics.md` and `docs/exports.md`: CTA 0 of `write` stores words 0 and 1, CTA 1 words 2 and 3; then two
-/// warps of CTA 0 of `read` load words 1 and 2, and CTA 1 words 2 and 4.
+/// Writes the example in `docs/metrics.md` and `docs/exports.md`: CTA 0 of `write` stores words 0 and 1, CTA 1 words 2 and
+/// 3; then two warps of CTA 0 of `read` load words 1 and 2, and CTA 1 words 2 and 4.
 pub fn worked_example(folder: &Path) -> Capture {
     capture(
         folder,

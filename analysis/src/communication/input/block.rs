@@ -68,13 +68,13 @@ impl<T> Pool<T> {
 pub(crate) enum Block {
     /// Records in memory, and the end of each shard's records.
     Memory(Vec<Record>, Vec<u32>),
-    /// Pieces of about [`BLOCK_RECORDS`] in the spill file, by shard.
+    /// Pieces of about [`BLOCK_RECORDS`] records on disk, by shard.
     Disk(Vec<Vec<Piece>>),
 }
 
 pub(crate) type Spare = Pool<Vec<Record>>;
 
-/// Keeps a bounded part of the memory of `blocks` for reuse.
+/// Keeps only the memory of `blocks` for reuse.
 pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
     let mut spare = spare.objects();
     spare.clear();

@@ -66,7 +66,7 @@ impl ArrayVolume {
     }
 }
 
-/// Bytes that the launches of one kernel loaded at one instruction from one allocation although another CTA stores them in
+/// Bytes that the launches of one kernel loaded at one instruction from one allocation although another CTA stored them in
 /// the same launch; each access counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WithinLaunch {

@@ -57,7 +57,7 @@ pub(crate) struct Sums {
     pub(crate) unordered: u64,
     pub(crate) unknown: u64,
     pub(crate) local: u64,
-    /// Bytes of any class that another CTA stores in the launch: of loads, of atomics.
+    /// Bytes of any class that another CTA stores in the launch; atomics are separate.
     pub(crate) within_launch: u64,
     pub(crate) within_launch_atomic: u64,
     pub(crate) several_writers: u64,
@@ -85,7 +85,7 @@ impl Amount {
     }
 }
 
-/// Minimum number of parts of transfers at which a shard joins them.
+/// Minimum number of transfer parts at which a shard joins them.
 const JOIN_AT: usize = 1 << 16;
 
 /// Part of the bytes that one CTA of the current launch received from one source.
@@ -144,7 +144,7 @@ pub(crate) struct ShardOut {
     pub(crate) flows: FxHashMap<u32, Amount>,
     /// Bytes received in the current launch, by source and receiving CTA.
     pub(crate) transfers: Vec<Received>,
-    /// Length of `transfers` at which entries of the same CTAs are joined.
+    /// Length of `transfers` at which entries for the same CTAs are joined.
     join_at: usize,
     pub(crate) loads: Runs,
     /// Communicating stores of the whole run.
@@ -153,7 +153,7 @@ pub(crate) struct ShardOut {
     pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
     /// Results by instruction and allocation, if requested.
     pub(crate) details: Details,
-    /// Bytes stored by each launch that another entity has read so far, by position of the launch.
+    /// Stored bytes that another entity has read so far, by position of the storing launch.
     pub(crate) communicated_stored: Vec<u64>,
     /// Bytes from cells with multiple writers that are not in `transfers` yet, all for the latest receiver.
     by_source: BySource,
@@ -229,7 +229,7 @@ impl ShardOut {
             self.by_source.of = now;
         }
         let sums = &mut self.by_source;
-        // These are bytes of one cell, so at most eight.
+        // These bytes are in one cell, so at most four.
         sums.added += bytes.max(count);
         if sums.amounts.len() <= last {
             sums.amounts.resize(last + 1, [0; 2]);

@@ -45,7 +45,7 @@ add_assign! {
 }
 
 impl Volume {
-    /// Returns communicated over stored bytes, from 0 to 1; 0 if nothing was stored.
+    /// Returns the communicated share of stored bytes; 0 if nothing was stored.
     pub fn share(&self) -> f64 {
         share(self.communicated_stored_bytes, self.stored_bytes)
     }

@@ -21,7 +21,7 @@ pub(crate) struct SpillFolder {
 #[derive(Debug)]
 struct Created {
     folder: TempDir,
-    /// Locked for the lifetime of the process.
+    /// Locked while the folder is in use.
     _in_use: File,
 }
 

@@ -34,7 +34,7 @@ struct Writer {
     counted: bool,
 }
 
-/// Addresses in one page at which accesses began.
+/// Addresses in one page at which writes began.
 #[derive(Default)]
 pub(crate) struct ExactPage {
     cells: FxHashMap<u16, Cell>,

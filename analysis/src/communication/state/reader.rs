@@ -75,7 +75,7 @@ impl Seen {
     }
 }
 
-/// The allocation (if any) that a whole page belongs to; `None`: several share it.
+/// The allocation (if any) that a whole page belongs to; `None` if several share it.
 pub(crate) type Only = Option<Option<AllocationId>>;
 
 pub(crate) struct Reader<'a> {
@@ -266,7 +266,7 @@ impl Reader<'_> {
         fresh
     }
 
-    /// Records that the accesses of `width` bytes that fill `at..at + len` communicate, if any is `new`.
+    /// Records the accesses of `width` bytes in `at..at + len` as communicating, if `new` is not 0.
     #[inline]
     pub(crate) fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
         if new != 0 && self.out.options.strides {

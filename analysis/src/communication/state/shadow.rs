@@ -37,7 +37,7 @@ impl Tag {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
 
-    /// Returns the position of the launch, if a traced launch wrote.
+    /// Returns the position of the launch, if the writer is traced.
     #[inline]
     pub(crate) fn launch(self) -> Option<u32> {
         ((self.0 >> 32) as u32).checked_sub(1)

@@ -28,7 +28,7 @@ pub(crate) struct Shard {
     touched: FxHashMap<u64, Touched>,
     /// Approximate size of `pages` and `touched` in bytes.
     pub(crate) bytes: usize,
-    /// Numbers of written and touched pages on disk. If they are not 0, no pages are in memory.
+    /// Counts of written and touched pages on disk. If either is not 0, no pages are in memory.
     on_disk: (usize, usize),
     /// Non-kernel writes since the pages were swapped out: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
@@ -442,7 +442,7 @@ pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], sta
     page
 }
 
-/// Returns the written parts of a page that no kernel has written.
+/// Returns the parts of a page with untraced writers.
 pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
     (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
         .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))

@@ -338,7 +338,7 @@ fn unwritten_reads_are_found() {
         Step::Launch(
             launch(0, 0, "f"),
             vec![
-                // Word 0 has a value, word 1 has none, another thread writes word 2 before or after.
+                // Word 0 has a value, word 1 none, and another thread writes word 2 before or after.
                 group(load, 0, 0, 4, &[word(0), word(1), word(2)]),
                 group(store, 1, 0, 4, &[word(2)]),
                 // Half of these 8 bytes have a value, as in a structure with padding.

@@ -162,7 +162,7 @@ fn received(all: &[Transfer], cta: u32) -> (u64, u64) {
     })
 }
 
-/// Volumes of which a run in situ knows more than a lower bound: it cannot tell bytes that another CTA stores later in the
+/// Returns the volumes that an in-situ run bounds on both sides: it cannot tell bytes that another CTA stores later in the
 /// launch from uninitialised ones.
 fn known_in_situ(volume: Volume) -> Volume {
     Volume {

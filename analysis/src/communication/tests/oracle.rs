@@ -377,7 +377,7 @@ fn nothing_wrote(
     }
 }
 
-/// Returns the bytes that have been written after the steps.
+/// Returns the bytes that hold written values after the steps.
 pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
     let mut written = BTreeSet::new();
     let mut regions: Vec<(u64, u64)> = Vec::new();

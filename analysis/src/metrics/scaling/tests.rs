@@ -6,7 +6,7 @@ use superstep_trace::SiteTable;
 
 /// 8 × 4 CTAs; each sends 8 bytes to its neighbours in x and 2 to those in y.
 #[test]
-fn the_best_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
+fn the_best_even_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
     let grid = [8u32, 4, 1];
     let mut transfers = Vec::new();
     let mut send = |from: u32, to: u32, bytes| {

@@ -97,7 +97,7 @@ impl Builder {
     }
 
     /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other. They never
-    /// do if the probe's lanes do not and ptxas generates the same native binaries without support for it.
+    /// do if the probe's lanes do not and ptxas generates the same native binaries with `-noFwdPrg`.
     fn native(&self, module: &Module, probe: Waits) -> Result<Native> {
         let code = self.instrument(module, &self.nothing()?)?;
         let ptx = self.ptx(module, &code.bitcode, None)?;

@@ -1,4 +1,4 @@
-//! Workarounds for PTX in code with a probe that ptxas miscompiles.
+//! Works around PTX that ptxas miscompiles in code with a probe.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

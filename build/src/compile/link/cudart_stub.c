@@ -44,7 +44,7 @@ static void *find(const char *name) {
   /* The CPU runtime records the name in the capture before it terminates the program. */
   void (*unsupported)(const char *) = (void (*)(const char *))dlsym(libraries[0], "__superstep_unsupported");
   if (unsupported) unsupported(name);
-  fprintf(stderr, "superstep: no CUDA runtime here provides %s\n", name);
+  fprintf(stderr, "superstep: no loaded CUDA runtime provides %s\n", name);
   exit(70);
 }
 

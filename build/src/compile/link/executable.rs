@@ -26,7 +26,7 @@ impl Builder {
         let args = (objects.fold(Args::default(), Args::input))
             .text("-Wl,--no-as-needed")
             .input(self.cudart_stub()?)
-            // With the old tags, paths in the flags also apply to indirect dependencies.
+            // With DT_RPATH, paths in the flags also apply to indirect dependencies.
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .and(self.with_drivers(&program.flags.link)?);
         let subject = Subject::of(&program.name, &program.folder);

@@ -216,7 +216,7 @@ fn library(line: &str) -> Option<Library> {
             (path.clone(), Some(path))
         }
     };
-    // The kernel's own library has no file.
+    // The Linux kernel's vDSO has no file.
     let path = path.filter(|path| path.contains('/')).map(PathBuf::from);
     Some(Library { name, path })
 }

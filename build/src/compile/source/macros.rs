@@ -1,8 +1,8 @@
 //! Macros that nvcc defines for every file, and that headers and programs test. `__NVCC__` is not among them: in CUDA files it selects code
 //! that only nvcc accepts.
 
-/// Returns the flags that define them. `version` is that of the toolkit whose headers are used, such as 12.9.86; `architectures` are those
-/// that code is compiled for.
+/// Returns the flags for the macros. `version` is that of the toolkit whose headers are used, such as 12.9.86;
+/// `architectures` are those that code is compiled for.
 pub(crate) fn of_nvcc(version: &str, architectures: &[u32]) -> Vec<String> {
     let numbers: Vec<&str> = version.split('.').collect();
     let parts = [
@@ -16,7 +16,7 @@ pub(crate) fn of_nvcc(version: &str, architectures: &[u32]) -> Vec<String> {
         .filter_map(|(name, place)| Some(format!("-D{name}={}", numbers.get(*place)?)));
     let mut flags: Vec<String> = parts.collect();
     flags.push("-D__NVCC_DIAG_PRAGMA_SUPPORT__=1".into());
-    // `nv_atomics.h` provides them for every version.
+    // `nv_atomics.h` always provides the builtins.
     flags.push("-D__CUDACC_DEVICE_ATOMIC_BUILTINS__=1".into());
     if !architectures.is_empty() {
         let mut list = architectures.to_vec();

@@ -10,8 +10,7 @@ use zip::result::ZipError;
 
 use crate::cuda::wheels::{Wheel, WheelError};
 
-/// Version of the merge rules: the files that the pins take, and [`finish`]. A new version invalidates folders merged
-/// earlier.
+/// Version of the merge rules: `Wheel::taken` and [`finish`]. A new version invalidates folders merged earlier.
 pub(crate) const RULES_VERSION: u32 = 1;
 
 /// Returns the destination of a wheel's member according to the rules, in `licenses/` if it is the licence; `None` if it is

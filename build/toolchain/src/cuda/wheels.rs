@@ -44,8 +44,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     taken: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's
-/// cubins byte for byte as later ones do.
+/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest packs 12.9's cubins into
+/// the same bytes as later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {

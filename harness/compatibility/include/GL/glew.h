@@ -1,2 +1,2 @@
-/* Replaces GLEW's header if it is not installed; declares only types. */
+/* Replaces GLEW's header if it is not installed; declares no GLEW functions. */
 #include <GL/gl.h>

@@ -1,4 +1,4 @@
-/* Replaces OpenGL, to build programs for which drawing is optional on machines without window and graphics libraries. Nothing is drawn:
+/* Replaces OpenGL on machines without window and graphics libraries, to build programs for which drawing is optional. Nothing is drawn:
    a program that tries to draw exits with a message. For C++ and CUDA; C gets only types and constants. */
 #ifndef SUPERSTEP_GL_H
 #define SUPERSTEP_GL_H
@@ -25,7 +25,7 @@ typedef void GLvoid;
 #define SUPERSTEP_NO_DISPLAY(RESULT, NAME) \
     static inline __attribute__((unused)) RESULT NAME(...) { superstep_no_display(#NAME); }
 #else
-#define SUPERSTEP_NO_DISPLAY(RESULT, NAME) /* C has no functions that accept arbitrary arguments: only types and constants. */
+#define SUPERSTEP_NO_DISPLAY(RESULT, NAME) /* Not in C, whose functions cannot accept arbitrary arguments. */
 #endif
 
 #define GL_FALSE 0
@@ -99,7 +99,7 @@ SUPERSTEP_VOID(glPointSize) SUPERSTEP_VOID(glRasterPos2f) SUPERSTEP_VOID(glRectf
 SUPERSTEP_VOID(glVertex2f) SUPERSTEP_VOID(glVertex3f) SUPERSTEP_VOID(glVertex3dv) SUPERSTEP_VOID(glVertex3fv)
 SUPERSTEP_VOID(glViewport)
 
-/* Types of newer functions, if the program ships this header. */
+/* Types of newer functions, if the program ships glext.h. */
 #if __has_include(<GL/glext.h>)
 #include <GL/glext.h>
 #endif

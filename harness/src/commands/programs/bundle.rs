@@ -120,7 +120,7 @@ fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>)
         Some(name) if PROBES.contains(&name) => format!("inject {suite} --bundle {folder}"),
         Some(name) => format!("probe {name} {suite} --bundle {folder}"),
     };
-    println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
+    println!("bundle: {folder} ({bytes}); to use it, run {folder}/superstep {command}");
 }
 
 /// Replaces either of the injection probes with both.

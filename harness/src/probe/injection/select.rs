@@ -164,7 +164,7 @@ impl Space {
 }
 
 impl Row {
-    /// Returns the chosen execution, counted thread by thread, or `None` if there are none.
+    /// Returns the chosen execution, counted thread by thread, or `None` without executions.
     fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
         let mut execution = share(choice.part, counts.iter().sum());
         let thread = counts.iter().position(|&count| {

@@ -25,7 +25,7 @@ impl Layout {
     /// Adds an array with elements of `bytes` bytes, aligned to `alignment_bytes`, a power of two.
     pub fn place(&mut self, bytes: u64, alignment_bytes: u64) -> Place {
         let element_bytes = bytes.next_multiple_of(alignment_bytes.max(1));
-        // The number of threads is a multiple of 64; larger alignments depend on the bytes before.
+        // The number of threads is a multiple of 64; larger alignments depend on preceding arrays.
         let coarse = (alignment_bytes / THREADS_UNIT).max(1);
         let before_bytes = self.used_bytes.next_multiple_of(coarse);
         self.used_bytes = before_bytes + element_bytes;

@@ -4,7 +4,7 @@
 //! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's threads
 //! (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread needs
 //! after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a region and a range of
-//! threads; it returns the region in which they continue. Threads that diverge at a barrier are called separately.
+//! threads; it returns the region in which they continue. Threads that diverge at a barrier get separate calls.
 //!
 //! Kernels that wait in other ways (warp operations, barriers for some of the threads, barriers in functions that were not
 //! inlined, indirect calls), that end a thread in the middle of a function, or that have variable-size stack memory are not

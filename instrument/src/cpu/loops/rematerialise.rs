@@ -171,7 +171,7 @@ fn operations(value: Instruction) -> Option<u32> {
         | GetElementPtr | Trunc | ZExt | SExt | BitCast | AddrSpaceCast | PtrToInt | IntToPtr
         | FAdd | FSub | FMul | FNeg | FPExt | FPTrunc | SIToFP | UIToFP | FPToSI | FPToUI => 1,
         FDiv => DIVISION,
-        // Divisors of 0 and -1 may fault, which must not happen where the program does not divide.
+        // Division by 0 or -1 may fault, which must not happen where the program does not divide.
         UDiv | URem | SDiv | SRem => {
             let divisor = value.operand(1).constant_integer()? as u32;
             if divisor == 0 || divisor == u32::MAX {

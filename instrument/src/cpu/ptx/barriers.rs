@@ -21,7 +21,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         ) => Ok(()),
         ("cp", ["async", "mbarrier", "arrive", rest @ ..]) => {
             if !rest.contains(&"noinc") {
-                // It would add an expected arrival that has already happened.
+                // Without `.noinc`, the arrival and its increment cancel out.
                 return Ok(());
             }
             let barrier = memory::pointer(code, &instruction.operands[0], true)?;

@@ -127,7 +127,7 @@ fn with_sign_of<'m>(
     code.typed(bits, kind)
 }
 
-/// Replaces a denormal with a zero of the same sign, except in double precision, which has no such mode.
+/// Replaces a denormal with a zero of the same sign, except in double precision, which has no `.ftz`.
 pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if kind.bits == 64 {
         return value;

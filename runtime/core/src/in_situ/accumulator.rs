@@ -217,7 +217,7 @@ impl Access<'_> {
                 if several {
                     source.several_bytes += count;
                 }
-                // With several writers, this load may already have been credited.
+                // Not counted if the reader's CTA wrote first.
                 let load = (!is_own).then_some(self.place);
                 let blocks = self.running.blocks;
                 self.receiver.add(word, bytes, load, (launch, cta), blocks);

@@ -177,13 +177,13 @@ impl Entry {
         }
     }
 
-    /// Returns whether a CTA other than that of `who` has written it in the launch.
+    /// Returns whether a CTA other than that of `who` wrote the bytes in its launch.
     pub const fn is_of_another_cta(self, who: Who) -> bool {
         self.is_of(who.launch())
             && (self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT || self.before & SEVERAL_NOW != 0)
     }
 
-    /// Returns whether multiple CTAs wrote it in the launch of `who`.
+    /// Returns whether multiple CTAs wrote the bytes in `who`'s launch.
     pub const fn has_several_writers(self, who: Who) -> bool {
         self.is_of(who.launch()) && self.before & SEVERAL_NOW != 0
     }

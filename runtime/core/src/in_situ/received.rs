@@ -29,7 +29,7 @@ pub struct Receiver {
     last: Option<Read>,
     /// The word and bytes added last.
     last_part: (u64, u8),
-    /// Amounts that the CTA's block has received so far, by the first CTA of the source's block.
+    /// Amounts that the CTA's block received, by launch and first CTA of the source's block.
     from: FxHashMap<From, Amount>,
 }
 

@@ -23,7 +23,7 @@ pub struct Shadow {
 struct Memory {
     /// Pages by number, each created when a launch first accesses it.
     pages: FxHashMap<u64, Arc<Mutex<Page>>>,
-    /// The content of pages that do not exist yet.
+    /// Writers for pages that do not exist yet.
     untraced: Untraced,
     /// Live allocations: first byte → one past the last.
     live: BTreeMap<u64, u64>,

@@ -1,4 +1,4 @@
-//! The writers of memory that no traced launch has touched since.
+//! The last writer of each byte, apart from traced launches.
 
 use super::entry::Entry;
 use std::collections::BTreeMap;

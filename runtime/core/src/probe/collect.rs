@@ -32,7 +32,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the memory of a launch. `fields` has little-endian words of [`Layout::word_bytes`] bytes, and `tables` has all
+    /// Reads a launch's results. `fields` has little-endian words of [`Layout::word_bytes`] bytes, and `tables` has all
     /// copies of the tables; `keep` selects the places whose fields are kept for each thread.
     pub fn of(
         probe: &DefinedProbe,

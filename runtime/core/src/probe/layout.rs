@@ -40,7 +40,7 @@ pub struct TooLarge {
     units: u64,
 }
 
-/// [`KeepThreads`], with its file read.
+/// [`KeepThreads`] with its file loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptThreads {
     None,

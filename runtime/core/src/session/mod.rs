@@ -276,7 +276,7 @@ impl Session {
     /// Writes parts of the in-situ tables.
     pub fn parts(&self, parts: Parts) {
         if !parts.is_empty() {
-            // Not under the lock, since it takes a long time.
+            // Sealed without the lock, since that is slow.
             let parts = parts.seal();
             self.with_capture(&mut self.state.lock(), |capture| capture.parts(parts));
         }

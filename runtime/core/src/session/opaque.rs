@@ -5,8 +5,8 @@ use crate::in_situ::entry::Entry;
 use superstep_trace::{Event, KnownCall, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId};
 
 impl Session {
-    /// Numbers and records an opaque launch; returns its number. `kernel` is its mangled name, and `call` the known call
-    /// that made it.
+    /// Numbers and records an opaque launch; returns its number. `kernel` is a mangled name, `call` the known call that
+    /// launched it.
     pub fn opaque_launch(
         &self,
         stream: StreamId,
@@ -33,7 +33,7 @@ impl Session {
         };
         if !state.has_opaque_launches && self.registry.probe() != Probe::None {
             self.warning(format!(
-                "the program launches GPU code that Superstep did not build ({} first); its accesses are not traced, and only for a few library calls is it known what they write",
+                "the program launches GPU code that Superstep did not build ({} first); its accesses are not traced, and what it writes is known only for a few library calls",
                 launch.name()
             ));
         }

@@ -124,7 +124,7 @@ impl Session {
     }
 }
 
-/// Prints to stderr. Unlike `eprintln!`, does not panic if that is closed.
+/// Prints to stderr. Unlike `eprintln!`, does not panic if it is closed.
 pub(super) fn say(message: std::fmt::Arguments<'_>) {
     let _ = std::io::Write::write_fmt(
         &mut std::io::stderr(),

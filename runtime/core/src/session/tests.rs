@@ -359,7 +359,7 @@ fn default_streams_have_separate_numbers_on_each_device_and_host_thread() {
     assert_eq!(
         here(),
         [0, 0, 1],
-        "the first thread's never runs alongside the legacy one"
+        "the first thread's default streams share number 0"
     );
     let there = std::thread::scope(|scope| scope.spawn(here).join().unwrap());
     assert_eq!(there, [0, 2, 1]);

@@ -81,7 +81,7 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
         values[index] = match (kind, argument as c_int) {
             (b'i', number) => number,
             (kind, number) => match letter(kind, number) {
-                Some(letter) => c_int::from(letter), // its first byte
+                Some(letter) => c_int::from(letter), // Fortran reads the first byte
                 None => return INVALID_VALUE,
             },
         };

@@ -1,5 +1,5 @@
-//! Identical devices, whose number is configurable. They share the workers, the address space and the program's `__device__`
-//! variables; streams and allocations belong to the device that was current.
+//! Identical devices, whose number is configurable. They share workers, address space and `__device__` variables; streams
+//! and allocations belong to the device that was current at their creation.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::runtime::session;

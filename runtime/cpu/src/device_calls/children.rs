@@ -31,7 +31,7 @@ pub struct Launch {
     pub arguments: OwnedArguments,
 }
 
-/// Size of an argument block's header, which holds the block's length, and alignment of both; no argument needs more.
+/// Size and alignment of an argument block's header, which holds the length. No argument needs a larger alignment.
 const HEAD_BYTES: usize = 64;
 
 fn layout(bytes: usize) -> Option<Layout> {

@@ -19,7 +19,7 @@ use superstep_trace::matrix::REGISTERS;
 /// Runs `body` as part of the runtime, where a signal is not the kernel's fault.
 pub fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
     let Some(worker) = worker::current() else {
-        crate::runtime::unsupported(format_args!("{what} was called outside a kernel"));
+        crate::runtime::unsupported(format_args!("device code ran outside a kernel: {what}"));
     };
     worker.place.set(Place::Runtime);
     let result = body(worker);
@@ -40,7 +40,7 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
     }
 }
 
-/// Returns whether the CTA's threads can wait for each other. A CTA with one thread need not; otherwise, a kernel without
+/// Returns whether the CTA's threads can wait for each other. A single thread never waits; with more, a kernel without
 /// fibers is an instrumentation error.
 fn can_wait(worker: &Worker, what: &str) -> bool {
     if matches!(worker.mode.get(), Mode::Fibers) {
@@ -48,7 +48,7 @@ fn can_wait(worker: &Worker, what: &str) -> bool {
     }
     if worker.job().is_some_and(|job| job.threads() > 1) {
         let text = format_args!(
-            "{what} in a kernel whose module declares that it has none; rebuild the program, and report this if it happens again"
+            "it executed {what}, which its module does not declare; rebuild the program, and report this if it happens again"
         );
         fail(worker, CudaError::LAUNCH_FAILURE, text);
     }

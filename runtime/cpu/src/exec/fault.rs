@@ -53,7 +53,7 @@ pub fn install_handlers() {
         action.sa_sigaction = on_signal as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         for signal in SIGNALS {
-            // SAFETY: `on_signal` only touches the worker's cells and the interrupted context.
+            // SAFETY: `on_signal` acts only in kernels, which hold none of the runtime's locks.
             unsafe { libc::sigaction(signal, &action, null_mut()) };
         }
     });

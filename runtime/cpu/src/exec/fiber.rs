@@ -28,7 +28,7 @@ pub enum Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Returned,
-    /// A signal handler ended it.
+    /// A signal handler ended the fiber.
     Fault,
 }
 

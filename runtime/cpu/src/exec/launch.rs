@@ -148,7 +148,7 @@ fn submit(request: LaunchRequest, arguments: *mut *mut c_void, stream: *mut c_vo
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
     unsupported(format_args!(
-        "cudaLaunchCooperativeKernelMultiDevice: Superstep does not support launches on several devices at once; launch on one after the other"
+        "cudaLaunchCooperativeKernelMultiDevice: Superstep does not support launches on several devices at once; launch on one device at a time"
     ))
 }
 

@@ -25,9 +25,9 @@ pub enum Place {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// One after the other, each with its own call.
+    /// Threads run one after the other, each with its own call.
     Plain,
-    /// In a loop from one barrier to the next.
+    /// Threads run in a loop from one barrier to the next.
     Loops(Step),
     Fibers,
 }

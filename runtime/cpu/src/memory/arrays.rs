@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_trace::AllocationKind;
 
-/// `cudaChannelFormatDesc`, with the kinds of any CUDA version: bits per component.
+/// `cudaChannelFormatDesc`: bits per component, and a kind of any CUDA version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFormat {

@@ -1,7 +1,7 @@
 //! Launches of kernels with a user-defined probe: their memory, and the calls to the handler for the lanes of a warp.
 //!
-//! Lanes do not run together here. Warp-level probe points are logged like accesses, and merging the logs (`runs.rs`) groups
-//! the lanes.
+//! Lanes do not run together on the CPU. Warp-level probe points are logged like accesses, and merging the logs (`runs.rs`)
+//! groups the lanes.
 
 use crate::exec::job::Job;
 use crate::record::merge::{LANES, LogEntry};
@@ -133,7 +133,7 @@ pub struct Handling {
     groups: Vec<Group>,
     /// Values that each site passes, and how many sites are logged with it.
     needs: Vec<Needs>,
-    /// Whether any handler needs the combined bits of values.
+    /// Whether any site passes the combined bits of values.
     bits: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Forms groups of lanes from the log of a defined probe: "smallest site first", as `merge.rs` does for the accesses of a trace.
+//! Forms groups of lanes from the log of a user-defined probe, smallest site first, as `merge.rs` does for traced accesses.
 //!
 //! An entry is a head (width << 32 | site of the first point) and a payload for each point of a *run*: consecutive points
 //! between which no other lane can run (`instrument/src/defined/runs.rs`). Lanes that are together at the first point are
@@ -19,7 +19,8 @@ pub struct Run<'a> {
     pub rows: &'a [&'a [u64]],
 }
 
-/// Merges the logs of a warp's lanes and passes every run to `sink`. `words_of` returns the words of a site's entry.
+/// Merges the logs of a warp's lanes and passes every run to `sink`. `words_of` returns the number of words in a site's
+/// entry.
 pub fn merge_warp(
     lanes: &[&[LogEntry]; LANES],
     words_of: impl Fn(u32) -> usize,

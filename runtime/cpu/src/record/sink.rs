@@ -105,7 +105,7 @@ impl Sink {
             let count = launch.bad_addresses;
             session().bad_addresses(count);
             session().warning(format_args!(
-                "kernel {}: {count} accesses are outside every allocation, the first of them {} at {address:#x}, {}",
+                "kernel {}: {count} accesses are outside every allocation; the first: {} at {address:#x}, {}",
                 job.kernel.display_name,
                 describe_site(site),
                 crate::memory::locate(address),

@@ -120,8 +120,7 @@ struct Events {
 }
 
 impl EventPool {
-    /// Returns an event on the calling thread's device, or `None` if CUDA cannot create one, in which case only a time is
-    /// unknown.
+    /// Returns an event on the calling thread's device, or `None` if CUDA cannot create one.
     pub fn take(&self) -> Option<Event> {
         let device = current_device();
         if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {

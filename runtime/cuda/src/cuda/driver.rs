@@ -12,7 +12,7 @@ pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
     status.check(doing)
 }
 
-/// Loads the module `ptx` into the calling thread's context and finds its kernel `name`. It is never unloaded.
+/// Loads the module `ptx` into the calling thread's context and finds its kernel `name`. The module is never unloaded.
 pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
     let text = CString::new(ptx).unwrap_or_default();
     let mut module = null_mut();

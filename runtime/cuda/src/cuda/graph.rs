@@ -162,14 +162,14 @@ impl GraphNode {
     parameters! {
         fn kind = cuda!(cudaGraphNodeGetType) -> NodeKind, "read the type of a node of a CUDA graph";
         fn child = cuda!(cudaGraphChildGraphNodeGetGraph) -> Graph, "find a CUDA graph inside another";
-        fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel's node of a CUDA graph";
+        fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel node of a CUDA graph";
         /// Reads the parameters of the node of a kernel that is registered with the runtime.
-        fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel's node of a CUDA graph";
-        fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy's node of a CUDA graph";
-        fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill's node of a CUDA graph";
-        fn host = cuda!(cudaGraphHostNodeGetParams) -> cudaHostNodeParams, "read a host function's node of a CUDA graph";
-        fn recorded_event = cuda!(cudaGraphEventRecordNodeGetEvent) -> Event, "read an event's node of a CUDA graph";
-        fn awaited_event = cuda!(cudaGraphEventWaitNodeGetEvent) -> Event, "read an event's node of a CUDA graph";
+        fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel node of a CUDA graph";
+        fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy node of a CUDA graph";
+        fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill node of a CUDA graph";
+        fn host = cuda!(cudaGraphHostNodeGetParams) -> cudaHostNodeParams, "read a host node of a CUDA graph";
+        fn recorded_event = cuda!(cudaGraphEventRecordNodeGetEvent) -> Event, "read an event node of a CUDA graph";
+        fn awaited_event = cuda!(cudaGraphEventWaitNodeGetEvent) -> Event, "read an event node of a CUDA graph";
     }
 
     pub fn destroy(self) {

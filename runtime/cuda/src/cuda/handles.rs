@@ -63,7 +63,7 @@ impl Stream {
     pub const PER_THREAD: Self = Stream(std::ptr::without_provenance_mut(2));
 
     pub fn create() -> Result<Self, CudaError> {
-        let (doing, flags) = ("make a CUDA stream", cudaStreamNonBlocking);
+        let (doing, flags) = ("create a CUDA stream", cudaStreamNonBlocking);
         // SAFETY: the pointer points to a handle.
         ask(doing, Stream::NULL, |stream| unsafe {
             cuda!(cudaStreamCreateWithFlags(&mut stream.0, flags))
@@ -120,7 +120,7 @@ impl StreamArgument {
 impl Event {
     /// Creates an event on the current device. Threads that wait for it sleep rather than spin.
     pub fn create() -> Result<Self, CudaError> {
-        let (doing, flags) = ("make a CUDA event", cudaEventBlockingSync);
+        let (doing, flags) = ("create a CUDA event", cudaEventBlockingSync);
         // SAFETY: the pointer points to a handle.
         ask(doing, Event::NULL, |event| unsafe {
             cuda!(cudaEventCreateWithFlags(&mut event.0, flags))

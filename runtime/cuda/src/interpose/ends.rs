@@ -5,7 +5,7 @@ use crate::recorder::drain::signals;
 use crate::recorder::runtime::STALL;
 use std::ffi::{c_int, c_void};
 
-/// Blocks until the device's work is written, or until there is no more progress.
+/// Blocks until all launches are written, or until there is no more progress.
 fn wait() {
     signals::wait(STALL.as_millis() as u64);
 }

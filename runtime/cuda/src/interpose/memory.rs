@@ -56,7 +56,7 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     status
 }
 
-/// Notes memory before it is freed, since another thread may get it right afterwards.
+/// Notes a free before it happens, since another thread may get the memory at once.
 fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
     runtime().freed(pointer as u64);
     real()

@@ -87,7 +87,7 @@ impl Graphs {
         self.is_capturing() && captured_by(into.stream()).is_some()
     }
 
-    /// Returns the buffer for the kernels that `graph` captures from `stream`, which `make` creates the first time.
+    /// Returns the buffer for the kernels that `graph` captures from `stream`; `make` creates it the first time.
     pub fn captured_buffer<E>(
         &self,
         graph: Graph,

@@ -1,4 +1,4 @@
-//! Memory of other processes, through CUDA IPC and through mapped handles (NVSHMEM and NCCL).
+//! Memory that other processes share through CUDA IPC or mapped handles (NVSHMEM and NCCL).
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -35,7 +35,7 @@ impl Imported {
         *count = if is_known { *count + 1 } else { 1 };
     }
 
-    /// Notes that the program closes memory; returns whether it is not open any more.
+    /// Notes that the program closes memory; returns whether it is no longer open.
     pub fn closed(&self, address: u64) -> bool {
         let mut state = self.0.lock();
         let Some(count) = state.opened.get_mut(&address) else {

@@ -85,7 +85,8 @@ fn shown<const NODES: usize>(
     (rows.into_iter()).map(move |(nodes, data)| (nodes.map(shown), data))
 }
 
-/// Returns all rows from `ask`. Only requests data if the program does, since CUDA refuses edges with data otherwise.
+/// Returns all rows from `ask`. Only requests data if the program does, so that CUDA still refuses edges with data
+/// otherwise.
 fn rows<const NODES: usize>(
     has_data: bool,
     ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,

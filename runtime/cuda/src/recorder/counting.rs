@@ -105,7 +105,7 @@ impl Recorder for Counting {
         kernel: &Kernel,
         place: &mut dyn Insertion,
     ) -> Result<NodeRecording, RecordError> {
-        const DOING: &str = "count in a CUDA graph";
+        const DOING: &str = "add a counted kernel to a CUDA graph";
         let counters = Counters::new(&session().registry().from(0))?;
         let slot = counters.new_slot()?;
         let counted: &CountedNode = Box::leak(Box::new(CountedNode {

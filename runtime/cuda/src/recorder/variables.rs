@@ -16,7 +16,7 @@ impl Runtime {
         let device = current_device();
         self.note_named_variables(device);
         self.note_table(device, kernel);
-        // Not earlier, as the program may set the heap's size until then.
+        // The program may change the heap's size until this launch.
         if self.modules.lock().allocates_first(device, &kernel.name) {
             self.note_device_heap();
         }

@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
     launch(instance, stream);
     return 0;
   }
-  /* The first two run one after another, then a fill, a graph with one kernel, a copy and a host function. */
+  /* Two kernels run one after another, then a fill, a graph with one kernel, a copy and a host function. */
   cudaGraphAddKernelNode(&first, graph, 0, 0, tells(10));
   cudaGraphAddKernelNode(&second, graph, &first, 1, tells(20));
   cudaGraphAddMemsetNode(&fill, graph, &second, 1, &(struct fill_node){memory, 0, 3, 4, 2, 1});

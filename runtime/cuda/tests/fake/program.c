@@ -112,7 +112,7 @@ static void unregister(void) { __cudaUnregisterFatBinary(binary); }
 
 static int launch(int, float *, uint64_t, unsigned, void *);
 static float *late_memory;
-/* Handlers run in reverse order: this one when the module is unregistered, the other before our library ends the run. */
+/* Handlers run in reverse order: main's before our library ends the run, the others after the module is unregistered. */
 static void late(void) {
   if (!late_memory) return;
   const int launched = launch(0, late_memory, 2, 32, 0) | launch(3, late_memory, 0, 32, 0);

@@ -40,7 +40,7 @@ pub fn read() -> Result<Traffic, Failure> {
     }
 }
 
-/// Returns `None` if there is no link, or a link has no counter.
+/// Parses the output; `None` if there is no link, or a link has no counter.
 fn parse(text: &str) -> Result<Option<Traffic>, Failure> {
     let mut all = Traffic::default();
     let (mut links, mut is_absent) = (0, false);

@@ -23,7 +23,7 @@ pub struct Traits {
     pub launches: u64,
     /// CTAs of its largest grid.
     pub ctas: u32,
-    /// Shortest time so far from the start of its capture to the last event, since other load prolongs runs.
+    /// Shortest time so far from the start of a capture to its last event; other load prolongs runs.
     pub lasts: Cell<Duration>,
 }
 
@@ -42,7 +42,7 @@ enum Range {
 
 const CPU: [(&str, Range); 1] = [(CPU_THREADS, Range::Numbers(1, 8))];
 
-/// From minimal buffers to large ones.
+/// Settings from minimal buffers to large ones.
 const STREAM: [(&str, Range); 6] = [
     (BINS, Range::Exponents(0, 7)),
     (BIN_RECORDS, Range::Exponents(5, 14)),
@@ -115,7 +115,7 @@ impl Draw {
                 ..config.expect("all ranges are valid")
             },
             kill: random.one_in(3).then(|| {
-                // No later than shortly after its usual end.
+                // Kill the program before or shortly after its usual end.
                 let span = program.lasts.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),

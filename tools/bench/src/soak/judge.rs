@@ -79,7 +79,7 @@ impl Reference {
         })
     }
 
-    /// Reads the launches that cannot be skipped individually from `capture`, of a run that skipped all others.
+    /// Collects the launches recorded in `capture`, whose run skipped all that can be skipped individually.
     pub fn learn_alike(&mut self, capture: &Capture) {
         let taken = capture
             .launches()
@@ -167,7 +167,7 @@ impl Reference {
             problems.extend(capture.problems.iter().cloned());
         }
         if capture.complete && capture.outcome != Some(Outcome::Finished) {
-            problems.push(format!("its outcome is {:?}", capture.outcome));
+            problems.push(format!("the outcome is {:?}", capture.outcome));
         }
         let asked = Some(selection).filter(|selection| !selection.is_everything());
         if capture.header.selection.as_ref() != asked {

@@ -1,4 +1,4 @@
-//! Correct captures, and captures with one error each.
+//! Judges correct captures and captures with one error each.
 
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{

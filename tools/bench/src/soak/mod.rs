@@ -22,7 +22,7 @@ use draw::{Draw, Random};
 use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
 
-/// Number of failed cases whose folders are kept; others can be reproduced.
+/// Maximum number of failed cases whose folders are kept; others can be reproduced.
 const KEPT: usize = 10;
 
 const SIGKILL: i32 = 9;
@@ -36,10 +36,10 @@ pub struct Args {
     /// Hours during which new cases start.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
-    /// Seed of the cases' seeds [default: the time].
+    /// Seed from which the cases' seeds are drawn [default: the time].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Repeat the case that printed this seed, with the other options of that run, and keep its folder.
+    /// Repeat the case with this seed and keep its folder; pass the other options of its run, too.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["hours", "seed"])]
     case: Option<u64>,
     /// Suites to build if no bundle is given, comma-separated.

@@ -82,7 +82,7 @@ impl Source {
         }
     }
 
-    /// Returns the protocol with which its programs record, if any.
+    /// Returns the protocol with which its programs record traces, if any.
     fn recording(&self) -> Option<Protocol> {
         let mut protocols = self.protocols().into_iter();
         protocols.find(|protocol| *protocol != Protocol::InSitu)
@@ -208,7 +208,7 @@ impl<'a> Programs<'a> {
         out: &Path,
     ) -> Result<Self, Failure> {
         let mut programs = Self::default();
-        // Sources that record come first, because the others are compared with their traces.
+        // Sources that record traces come first, because the others are compared with these.
         let (first, last): (Vec<_>, Vec<_>) =
             (sources.iter()).partition(|source| source.recording().is_some());
         for source in first.into_iter().chain(last) {

@@ -183,7 +183,7 @@ impl Stress<'_> {
         start(&spec)
     }
 
-    /// Returns the untraced run to compare with; `None` if the program is killed, or its limits only matter with a trace.
+    /// Returns the untraced run to compare with; `None` for the group `stress`, killed programs and file limits.
     fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
         let is_limited = case.kill_after_s.is_some() || case.file_limit_kib.is_some();
         if is_limited || case.group == "stress" {
@@ -267,7 +267,7 @@ fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     };
     let added = each(traced)? - each(native)?;
     (added > MOST_ADDED_US).then(|| {
-        format!("a launch takes {added:.1} µs longer; at most {MOST_ADDED_US} µs are allowed")
+        format!("tracing adds {added:.1} µs to a launch; at most {MOST_ADDED_US} µs are allowed")
     })
 }
 

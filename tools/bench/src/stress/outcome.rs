@@ -103,7 +103,7 @@ pub fn problems(
         match announced {
             Some(expected) if expected == found.accesses => {}
             Some(expected) => problems.push(format!("{} accesses, not {expected}", found.accesses)),
-            None => problems.push("the program printed no number of accesses".to_owned()),
+            None => problems.push("the program did not print its number of accesses".to_owned()),
         }
         if whole != all {
             problems.push(format!("{whole} of {all} launches are whole"));

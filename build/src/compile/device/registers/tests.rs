@@ -20,7 +20,7 @@ fn limits_match_those_of_ptxas_for_each_cta_size() {
 }
 
 #[test]
-fn a_limit_is_the_largest_that_allows_as_many_warps() {
+fn a_limit_is_the_largest_that_keeps_the_number_of_warps() {
     for native in 1..=255 {
         let limit = limit_of(native, false);
         assert_eq!(room(limit).0, room(native).0, "{native}");

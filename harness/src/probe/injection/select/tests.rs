@@ -19,7 +19,7 @@ fn space(executions: &[u64]) -> Space {
     space
 }
 
-/// Asserts that counts are within three standard deviations of the binomial distribution.
+/// Asserts that counts are within three binomial standard deviations of their means.
 fn assert_shares(counts: &[u32], shares: &[f64]) {
     let all = f64::from(counts.iter().sum::<u32>());
     for (count, share) in counts.iter().zip(shares) {

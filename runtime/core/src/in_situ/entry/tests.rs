@@ -49,7 +49,7 @@ fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
         (entry.mark(C, 0b0110), entry.mark(C, 0b0011)),
         (0b0110, 0b0001)
     );
-    // Its marks move with it.
+    // Marks move to `before`.
     entry.write(C, true);
     assert_eq!(
         (entry.source(C), entry.mark(C, 0b1111)),

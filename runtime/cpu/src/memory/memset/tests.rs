@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use superstep_trace::AllocationKind;
 
 #[test]
-fn fills_rows_of_device_memory_only() {
+fn memset_fills_only_device_memory() {
     let address = crate::memory::allocate(64, AllocationKind::Device).unwrap() as *mut c_void;
     assert_eq!(fill_rows(address, 16, 0x1ff, 3, 4, null_mut()), Ok(()));
     // SAFETY: the allocation has 64 bytes.

@@ -16,7 +16,7 @@ fn ends_are_exclusive() {
 
 proptest! {
     #[test]
-    fn agrees_with_a_linear_search(pairs in prop::collection::vec((0u64..1000, 0u64..50), 0..40), address in 0u64..1100) {
+    fn find_agrees_with_a_linear_search(pairs in prop::collection::vec((0u64..1000, 0u64..50), 0..40), address in 0u64..1100) {
         let list: Vec<(u64, u64)> = pairs.iter().map(|&(start, bytes)| (start, start + bytes)).collect();
         let expected = list.iter().any(|range| range.0 <= address && address < range.1);
         prop_assert_eq!(Ranges::new(list).find(address).is_some(), expected);

@@ -1,8 +1,8 @@
 //! CUDA graphs: nodes hold the work of calls, which instances run.
 //!
-//! `capture` turns calls in a stream into nodes, `nodes` adds, reads and changes nodes, and `edges` does the same for their
-//! dependencies. `instances` runs nodes one after the other, each after its dependencies and otherwise in the order of
-//! addition, which is the order of launches in the trace.
+//! `capture` turns calls in a stream into nodes; `nodes` and `edges` add, read and change nodes and their dependencies.
+//! `instances` runs nodes one after the other, each after its dependencies and otherwise in the order of addition, which is
+//! the order of launches in the trace.
 
 mod capture;
 mod edges;

@@ -259,7 +259,7 @@ impl NodeWork {
     }
 }
 
-/// Launches a kernel from a graph as if the program had launched it by itself.
+/// Launches a kernel from a graph as if the program had launched it directly.
 fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
     let parameters = node.node.kernel()?;
     let launch = |arguments: *mut *mut c_void| {
@@ -303,7 +303,8 @@ impl InSitu {
 
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let in_situ = self.is_used();
-        // The nodes around a kernel with the counting probe are not the program's, and a counting run does not need its copies.
+        // The nodes around a kernel with the counting probe are not the program's, and a counting run does not need the
+        // plan.
         if !in_situ && session().registry().probe() == Probe::Count {
             return;
         }

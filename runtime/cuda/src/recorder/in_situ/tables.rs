@@ -8,7 +8,7 @@ use crate::recorder::RecordError;
 
 /// Rows in the set of received words; more on a GPU with a lot of memory.
 const READERS: usize = 1 << 24;
-/// The largest share of the GPU's memory that they may take (1/32).
+/// The largest share of the GPU's memory that this set may take (1/32).
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;

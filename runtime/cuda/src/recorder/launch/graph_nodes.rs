@@ -86,7 +86,7 @@ impl Insertion for Captured<'_> {
 
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError> {
         let runtime = runtime();
-        // By number and not by handle, which the default streams of all host threads share.
+        // Keyed by number, since the default streams of all host threads share a handle.
         let number = runtime.stream(self.call.stream);
         let make = || runtime.tracing.graph_buffer();
         runtime.graphs.captured_buffer(self.graph, number, make)

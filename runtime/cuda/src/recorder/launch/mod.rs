@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
             report_missing(&kernel.name, status);
             return status;
         };
-        // CUDA refuses these, and nothing runs.
+        // CUDA refuses such launches, and nothing runs.
         if !is_configuration(self.grid, self.block)
             || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
             // The query may load the kernel's module, which must not invalidate a capture.
@@ -346,8 +346,9 @@ pub fn record(event: Option<Event>, stream: Stream) {
     }
 }
 
-/// Reports `kernel` if `status` means that no image in the program contains its device code. This is a fault of the run, because libraries
-/// that probe for kernels, such as CUB, ignore it: the program then computes nothing and seems fine.
+/// Reports `kernel` if `status` means that no image in the program contains its device code. This is a fault of the run,
+/// because libraries that probe for kernels, such as CUB, ignore the error: the program then computes nothing and seems
+/// fine.
 fn report_missing(kernel: &str, status: Status) {
     let is_missing = matches!(
         status,
@@ -356,7 +357,7 @@ fn report_missing(kernel: &str, status: Status) {
     if is_missing {
         session().fault(format!(
             "no image in the program contains kernel {kernel} for this GPU ({status}); compile the host and device code in its file for the same \
-             architectures, and for this GPU's"
+             architectures, including this GPU's"
         ));
     }
 }

@@ -281,7 +281,7 @@ impl Reader {
                     other => break other,
                 },
             };
-            // The second word without tag and site.
+            // The second word's CTA and warp.
             let key = word(record, 1) & 0xffff_ffff_0000_1f00;
             if !self.by_warp.add(key, at as u32) {
                 self.by_warp.drain(&mut give);

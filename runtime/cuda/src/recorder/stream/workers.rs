@@ -1,6 +1,6 @@
 //! The threads that empty a stream's rings. While a kernel runs, each takes pieces from any ring.
 //!
-//! They make no CUDA calls, since a kernel may be waiting for them (see `consumer`).
+//! They make no CUDA calls, since a kernel may be waiting for them (see `thesis::consumer`).
 
 use super::settings::WorkerSettings;
 use super::shared::SharedRing;
@@ -104,8 +104,8 @@ pub struct Worker<S> {
     team: Arc<Team>,
     number: usize,
     rings: Arc<[SharedRing]>,
-    /// For each ring, whether this worker must check that nothing from the launch is left in it, because the ring is its own
-    /// or it has read pieces from it.
+    /// For each ring, whether this worker must check that nothing from the launch is left in it, because it owns the ring or
+    /// has read pieces from it.
     minds: Vec<bool>,
     /// Rings with groups that this worker has not written yet.
     keeps: Vec<usize>,
@@ -466,7 +466,7 @@ fn read<E: Emit>(
     broken + reader.piece(number, piece, emit)
 }
 
-/// Keeps a piece; once full, overwrites the oldest ones.
+/// Keeps a piece. If `kept` is full, overwrites the oldest.
 fn keep(kept: &mut Vec<u8>, at: &mut usize, piece: &[u8]) {
     if kept.len() < KEPT_BYTES {
         kept.extend_from_slice(piece);

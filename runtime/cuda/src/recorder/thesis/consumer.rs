@@ -38,7 +38,7 @@ const ALERT: Duration = Duration::from_micros(200);
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
-/// How long the consumer finds no full bin before it also writes the records in partly filled bins, so that the capture of a
+/// Time without a full bin after which the consumer also writes the records in partly filled bins, so that the capture of a
 /// killed program shows how far it got.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 

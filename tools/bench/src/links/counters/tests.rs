@@ -1,4 +1,4 @@
-//! Output of nvidia-smi.
+//! Tests of the parser.
 
 use super::*;
 

@@ -26,7 +26,7 @@ pub struct Found {
 impl Found {
     /// Adds sums. Bytes that may be local depend on the order of accesses, and with `is_cached` on the contents of caches.
     pub fn add_sums(&mut self, mut sums: LaunchSums, is_cached: bool) {
-        // The device does not look at those of atomics.
+        // The device does not count these for atomics.
         sums.within_launch_atomic_bytes = 0;
         if is_cached {
             sums.loaded.perhaps_local = 0;
@@ -57,7 +57,7 @@ impl Found {
         }
     }
 
-    /// Adds bytes with multiple writers, of which the device only counts how many a launch received.
+    /// Adds bytes with multiple writers, which the device only counts per pair of launches.
     fn add_several(&mut self, parts: &Parts) {
         for part in parts
             .first_read
@@ -93,7 +93,7 @@ impl Found {
         self.launches.iter_mut().map(bytes).collect()
     }
 
-    /// Takes away the bytes loaded within launches, of which the device may miss those in lines that its cache has from before.
+    /// Removes the bytes loaded within launches, of which the device may miss some in lines that its cache already holds.
     fn take_within_launch(&mut self) -> u64 {
         let bytes = |sums: &mut LaunchSums| std::mem::take(&mut sums.within_launch_loaded_bytes);
         self.launches.iter_mut().map(bytes).sum()
