@@ -1,4 +1,4 @@
-/* Replaces the header of this name if the CUDA toolkit lacks its profiler API. */
+/* Stands in for CUDA's header of the same name if the toolkit does not include the profiler API. */
 #ifndef SUPERSTEP_CUDA_PROFILER_API_H
 #define SUPERSTEP_CUDA_PROFILER_API_H
 

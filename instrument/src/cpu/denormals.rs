@@ -18,7 +18,7 @@ const EXPONENT: u64 = 0xff << 23;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flushes {
     Nothing,
-    /// The result is then not a denormal, except after an extension from another format.
+    /// The result is never a denormal if the operands are not, except after an extension from another format.
     Operands,
     Result,
     Both,

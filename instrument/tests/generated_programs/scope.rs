@@ -35,7 +35,7 @@ pub enum Mode {
     /// Like `Pure`; in addition, phis and selects only join pointers to one space, and nothing else hides a pointer's
     /// origin, so that everything can be proven.
     Plain,
-    /// Like `Plain`, but one kernel ends by storing one other address in memory and using it from there.
+    /// Like `Plain`, but one kernel ends by storing an address that is not in global memory, then loading and using it.
     Smuggling,
 }
 
@@ -44,7 +44,7 @@ pub enum Mode {
 pub enum Life {
     /// At least until the kernel ends.
     Kernel,
-    /// At least until this function has returned.
+    /// Beyond this function's return: the target belongs to a caller.
     Caller,
     /// Until this function returns.
     Own,

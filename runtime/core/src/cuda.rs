@@ -66,7 +66,9 @@ pub fn direction(from_device: bool, to_device: bool) -> CopyDirection {
 
 /// Copies a C string; returns an empty string for null.
 ///
-/// # Safety `text` is null or NUL-terminated.
+/// # Safety
+///
+/// `text` is null or NUL-terminated.
 pub unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();

@@ -27,7 +27,9 @@ pub struct LoadedModule {
 
 /// Returns the hash of the module at `image`, or `None` for a real fat binary or other text.
 ///
-/// # Safety `image` points to a fat binary or to NUL-terminated text.
+/// # Safety
+///
+/// `image` points to a fat binary or to NUL-terminated text.
 unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
     // SAFETY: a fat binary is longer than the prefix, and in shorter text the comparison ends at the NUL at the latest.
@@ -42,7 +44,9 @@ unsafe fn hash_at(image: *const c_char) -> Option<String> {
 
 /// Returns the files of the module at `image`, or `None` if it is a real fat binary or other text.
 ///
-/// # Safety `image` points to a fat binary or to NUL-terminated text.
+/// # Safety
+///
+/// `image` points to a fat binary or to NUL-terminated text.
 pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,

@@ -130,9 +130,9 @@ pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
 }
 
 /// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names in a list are
-/// exported with the same parameters: variants for programs with a per-thread default stream, which a `stream` of 0 then
-/// denotes; old names; and functions whose further arguments are ignored (the C calling convention of x86-64 permits extra
-/// arguments).
+/// exported with the same parameters: variants for programs with a per-thread default stream, for which a `stream` of 0
+/// denotes that stream; old names; and functions whose additional arguments are ignored (the C calling convention of x86-64
+/// permits extra arguments).
 ///
 /// `in_stream KIND:` defines two families. The second takes a stream as its last argument, and adds a node of that kind if the
 /// stream is being captured. The body receives the function's name, for messages, and the stream.

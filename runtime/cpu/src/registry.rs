@@ -253,7 +253,9 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
 
 /// Returns the host variable of the device variable `name`, or null. Programs older than CUDA 5 pass variables by name.
 ///
-/// # Safety `name` must be NUL-terminated.
+/// # Safety
+///
+/// `name` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const c_void {
     // SAFETY: the name is NUL-terminated.
@@ -278,7 +280,9 @@ pub fn highest_module() -> u32 {
 
 /// Loads the code of the module whose image is at `image`; returns its index.
 ///
-/// # Safety `image` must point to a fat binary or to the text that Superstep puts in place of one.
+/// # Safety
+///
+/// `image` must point to a fat binary or to the text that Superstep puts in place of one.
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
@@ -339,7 +343,9 @@ fn module_of(handle: FatBinary) -> u32 {
 
 /// `__cudaRegisterFunction`: binds a host function to a kernel's name. Further arguments are ignored.
 ///
-/// # Safety `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
+/// # Safety
+///
+/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFunction(
     handle: FatBinary,
@@ -355,7 +361,9 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
 
 /// `__cudaRegisterVar`: binds a host variable to a device variable's name. Further arguments are ignored.
 ///
-/// # Safety `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
+/// # Safety
+///
+/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterVar(
     handle: FatBinary,

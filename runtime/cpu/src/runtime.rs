@@ -38,7 +38,9 @@ extern "C" fn at_exit() {
 /// Ends the program after a call to an unsupported function of the CUDA runtime (`build/src/compile/link/cudart_stub.c`) or of
 /// the driver (`driver.c` next to it).
 ///
-/// # Safety `function` must be NUL-terminated.
+/// # Safety
+///
+/// `function` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
     // SAFETY: the stub passes a NUL-terminated constant.

@@ -89,7 +89,9 @@ impl GroupBuffer {
 impl Capture {
     /// Opens the capture in `path`, a folder or any file in it.
     ///
-    /// # Errors [`TraceError::NotACapture`] if there is none, [`TraceError::FormatVersion`] if it has another version, and
+    /// # Errors
+    ///
+    /// [`TraceError::NotACapture`] if there is none, [`TraceError::FormatVersion`] if it has another version, and
     /// [`TraceError::Damaged`] if not even its header is readable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;

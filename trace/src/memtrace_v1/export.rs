@@ -20,7 +20,9 @@ pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
 
 /// Writes the launches of `stream` to `out` in order; returns the number of records.
 ///
-/// # Errors [`TraceError::Export`] if a launch does not fit the format (CTA y or z of 65536 or more, widths of 2^28 or more,
+/// # Errors
+///
+/// [`TraceError::Export`] if a launch does not fit the format (CTA y or z of 65536 or more, widths of 2^28 or more,
 /// or a kernel name with control characters); [`TraceError::Damaged`] or [`TraceError::UnknownSite`] if the capture is
 /// damaged; an I/O error from `out`.
 pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Result<u64> {

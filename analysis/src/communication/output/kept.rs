@@ -13,7 +13,7 @@ const LEAST_ENTRIES: usize = 8;
 
 pub(crate) struct Kept {
     pub(crate) transfers: Sorter<Transfer>,
-    /// Loads of launches whose distances are not counted yet.
+    /// Loads of launches whose distances have not been counted yet.
     pub(crate) loads: Sorter<Run>,
     pub(crate) stores: Sorter<Run>,
     /// Number of entries of one kind at which a shard moves them here.

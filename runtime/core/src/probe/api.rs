@@ -89,7 +89,9 @@ pub extern "C" fn superstep_observe(
 
 /// `superstep_total`: returns the sum of a field over all places and units of a launch, or 0 if there is no such field.
 ///
-/// # Safety `launch` was passed to an observer, and `field` is NUL-terminated; either may be null.
+/// # Safety
+///
+/// `launch` was passed to an observer, and `field` is NUL-terminated; either may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *const c_char) -> u64 {
     // SAFETY: the observer passes the launch that it was called with, or null.

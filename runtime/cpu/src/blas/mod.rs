@@ -63,7 +63,9 @@ fn letter(kind: u8, number: c_int) -> Option<u8> {
 
 /// Runs the cuBLAS function `name` through OpenBLAS's function `real`. `kinds` describes the arguments after the handle.
 ///
-/// # Safety `arguments` must match `kinds`, with the pointers that the cuBLAS function requires.
+/// # Safety
+///
+/// `arguments` must match `kinds`, with the pointers that the cuBLAS function requires.
 unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENTS]) -> c_int {
     let Some(stream) = stream_of(arguments[0]) else {
         return NOT_INITIALIZED;

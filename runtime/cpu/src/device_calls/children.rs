@@ -135,7 +135,9 @@ pub extern "C" fn __superstep_child_fill(
 
 /// Requests a launch.
 ///
-/// # Safety `grid` and `block` must be valid, and `arguments` a block from [`__superstep_child_arguments`] or null.
+/// # Safety
+///
+/// `grid` and `block` must be valid, and `arguments` a block from [`__superstep_child_arguments`] or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_launch(
     function: *const c_void,

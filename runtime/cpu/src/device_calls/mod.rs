@@ -66,7 +66,9 @@ pub extern "C" fn __superstep_log_full() {
 
 /// Ends the launch because a thread used a misaligned `address`, in which bits of `mask` are set.
 ///
-/// # Safety `file` must be NUL-terminated.
+/// # Safety
+///
+/// `file` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_misaligned(
     address: u64,
@@ -367,7 +369,9 @@ pub extern "C" fn __superstep_shared_bytes() -> u64 {
 
 /// Ends the launch after a call to an unsupported device function.
 ///
-/// # Safety `what` must be NUL-terminated.
+/// # Safety
+///
+/// `what` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> ! {
     // SAFETY: the text is a NUL-terminated constant in the module.
@@ -400,7 +404,9 @@ pub extern "C" fn __superstep_trap() -> ! {
 
 /// Prints CUDA's message for a failed `assert`, and ends the launch.
 ///
-/// # Safety `message`, `file` and `function` must be NUL-terminated or null.
+/// # Safety
+///
+/// `message`, `file` and `function` must be NUL-terminated or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_assertfail(
     message: *const c_char,
@@ -433,7 +439,9 @@ pub unsafe extern "C" fn __superstep_assertfail(
 
 /// Formats and prints to stdout. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
 ///
-/// # Safety `format` must be NUL-terminated, and `arguments` must hold the values that it converts.
+/// # Safety
+///
+/// `format` must be NUL-terminated, and `arguments` must hold the values that it converts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_vprintf(
     format: *const c_char,

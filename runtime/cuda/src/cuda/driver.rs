@@ -91,7 +91,9 @@ pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaErr
     Ok([offset, bytes])
 }
 
-/// # Safety `arguments` must point to an array with one pointer for each of the kernel's parameters. The driver copies them
+/// # Safety
+///
+/// `arguments` must point to an array with one pointer for each of the kernel's parameters. The driver copies them
 /// before it returns.
 pub unsafe fn launch(
     function: Function,

@@ -1,5 +1,5 @@
-//! Finds functions in the libcudart and libcuda that follow this library, without linking against them, so that programs
-//! start without a driver.
+//! Finds functions in the libcudart and libcuda that come after this library in the search order, without linking against
+//! them, so that programs can start without a driver.
 
 use super::Status;
 use cudarc::driver::sys::CUresult;
@@ -59,7 +59,8 @@ fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option
     (!found.is_null()).then_some(found)
 }
 
-/// Finds the function `name` in the next library or, if the program links none, in the libcudart that the loader finds.
+/// Finds the function `name` in the next library that defines it or, if there is none, in the libcudart that the loader
+/// finds.
 pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
     // SAFETY: the name ends with a zero byte.
@@ -160,10 +161,12 @@ declared!(A B C D E F G H I J K);
 
 /// Returns the function at `address` with the type of its declaration.
 ///
-/// # Safety `address` must be the address of the function that cudarc declares as `F`.
+/// # Safety
+///
+/// `address` must be the address of the function that cudarc declares as `F`.
 pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) -> F::C {
     const { assert!(size_of::<F::C>() == size_of::<*mut c_void>()) };
-    // SAFETY: `F::C` is a function pointer of the size of an address.
+    // SAFETY: `F::C` is a function pointer, which is the same size as an address.
     unsafe { std::mem::transmute_copy(&address) }
 }
 

@@ -82,7 +82,9 @@ pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
 
 /// Returns the words of structures that the device reads.
 ///
-/// # Safety `T` must be plain data that consists of whole words, without padding.
+/// # Safety
+///
+/// `T` must be plain data that consists of whole words, without padding.
 pub unsafe fn words_of<T>(structures: &[T]) -> &[u64] {
     const { assert!(align_of::<T>() == 8) };
     let words = size_of_val(structures) / 8;

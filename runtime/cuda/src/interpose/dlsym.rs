@@ -18,7 +18,9 @@ unsafe extern "C" {
 /// If the result is not ours, this jumps to the real function, since `RTLD_NEXT` means the libraries after the one to which
 /// the call returns.
 ///
-/// # Safety `name` must be null or end with a zero byte.
+/// # Safety
+///
+/// `name` must be null or end with a zero byte.
 // A sanitizer looks up its own functions before this one can run (`cargo xtask sanitize`).
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]

@@ -127,7 +127,9 @@ fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
 
 /// Replaces the requested driver function with ours.
 ///
-/// # Safety `symbol` must be null or a zero-terminated name, and `function` null or a pointer to a pointer.
+/// # Safety
+///
+/// `symbol` must be null or a zero-terminated name, and `function` null or a pointer to a pointer.
 unsafe fn entry(
     status: Status,
     symbol: *const c_char,

@@ -15,7 +15,9 @@ fn given(status: Status) -> Status {
 
 /// Notes memory from another process, whose address a call has just stored in `place`.
 ///
-/// # Safety `place` must be null or point to an address.
+/// # Safety
+///
+/// `place` must be null or point to an address.
 unsafe fn opened(status: Status, place: *const u64) -> Status {
     // SAFETY: `place` is null or points to an address, by the contract above.
     if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {

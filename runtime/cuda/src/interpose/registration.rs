@@ -33,7 +33,9 @@ enum LoadError {
 
 /// Interposes CUDA's `__cudaRegisterFatBinary`. For a module that is embedded as bitcode, registers its binary and table for this run.
 ///
-/// # Safety `wrapper` must be null or point to a wrapper.
+/// # Safety
+///
+/// `wrapper` must be null or point to a wrapper.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> Binary {
     static ENTRY: Entry = Entry::of_runtime(c"__cudaRegisterFatBinary");
@@ -83,7 +85,9 @@ fn unregister(binary: Binary) {
 /// destructors in the same translation unit, which may launch kernels. So this function only marks our modules; they are
 /// unregistered when a running program registers the next one.
 ///
-/// # Safety `binary` must be a handle from the runtime, which the program unregisters only once.
+/// # Safety
+///
+/// `binary` must be a handle from the runtime, which the program unregisters only once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaUnregisterFatBinary(binary: Binary) {
     if runtime().modules.lock().is_ours(binary) {
@@ -132,7 +136,7 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
         let path = CString::new(library.as_os_str().as_bytes())?;
         // SAFETY: the path ends with a zero byte. The constructors in a probe's host code only call `superstep_observe`.
         if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-            // SAFETY: after a failed `dlopen`, `dlerror` returns a text.
+            // SAFETY: after a failed `dlopen`, `dlerror` returns a string.
             let why = unsafe { text(libc::dlerror()) };
             return Err(LoadError::ProbeLibrary(why));
         }
@@ -151,7 +155,9 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
 /// Returns the host variable for the device variable `device_name`, or null. Programs from before CUDA 5 refer to variables
 /// by name.
 ///
-/// # Safety `device_name` must end with a zero byte.
+/// # Safety
+///
+/// `device_name` must end with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) -> *const c_void {
     // SAFETY: the name is zero-terminated, by the contract above.

@@ -1,4 +1,4 @@
-//! `superstep-bench soak`: random runs for hours, some of them killed, each compared with a verified trace of its program.
+//! `superstep-bench soak`: hours of random runs, some of them killed, each compared with a verified trace of its program.
 
 mod draw;
 mod judge;
@@ -30,10 +30,10 @@ const SIGKILL: i32 = 9;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Bundles of the programs to run, of any suite and protocol; each suite needs a bundle that records traces. Without
-    /// bundles, the suites of --suite are built and run on the CPU.
+    /// bundles, the suites given by --suite are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
-    /// Hours during which new cases start.
+    /// Number of hours to keep starting new cases.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
     /// Seed from which the cases' seeds are drawn [default: the time].
@@ -78,7 +78,7 @@ table! {
     struct Row = "soak": Serialize {
         kind: String = "backend, protocol, and whether only a part was recorded";
         runs: u64 = "cases";
-        killed: u64 = "programs that were killed before their end";
+        killed: u64 = "programs that were killed before they finished";
         incomplete: u64 = "killed programs that left an incomplete capture";
         launches: u64 = "launches that were compared as a whole";
         accesses: u64 ["accesses"] = "thread accesses";

@@ -128,7 +128,9 @@ fn store(tile: Tile, lanes: &Lanes) {
     }
 }
 
-/// # Safety `address` must be readable, or a signal raised here must be the kernel's fault.
+/// # Safety
+///
+/// `address` must be readable, or a signal raised here must be the kernel's fault.
 unsafe fn read(address: u64, bits: u32) -> u64 {
     // SAFETY: the caller guarantees that these bytes are accessible, or that a signal is the kernel's fault.
     unsafe {
@@ -141,7 +143,9 @@ unsafe fn read(address: u64, bits: u32) -> u64 {
     }
 }
 
-/// # Safety `address` must be writable, or a signal raised here must be the kernel's fault.
+/// # Safety
+///
+/// `address` must be writable, or a signal raised here must be the kernel's fault.
 unsafe fn write(address: u64, bits: u32, value: u64) {
     // SAFETY: the caller guarantees that these bytes are accessible, or that a signal is the kernel's fault.
     unsafe {

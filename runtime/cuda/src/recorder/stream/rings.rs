@@ -59,7 +59,9 @@ unsafe impl Send for HostRing {}
 impl HostRing {
     /// Returns all rings of the buffer whose host part begins at `host`, and the buffer's count of launches.
     ///
-    /// # Safety `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They must be
+    /// # Safety
+    ///
+    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They must be
     /// valid as long as the values live, and only the protocol's producers may change them.
     pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
         let ring = |number: usize| {

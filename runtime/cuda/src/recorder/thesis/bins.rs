@@ -55,7 +55,9 @@ pub struct Bins {
 unsafe impl Send for Bins {}
 
 impl Bins {
-    /// # Safety `indices` and `records` must point to `shape.bins` and `shape.bins * shape.bin_records` aligned and zeroed
+    /// # Safety
+    ///
+    /// `indices` and `records` must point to `shape.bins` and `shape.bins * shape.bin_records` aligned and zeroed
     /// values. They must be valid as long as the result lives, and only the protocol's producers may change them.
     pub unsafe fn new(shape: Shape, indices: *const Bin, records: *const Record) -> Self {
         Bins {
