@@ -6,4 +6,4 @@ target triple = "nvptx64-nvidia-cuda"
 define void @_Z4copyPfPKf(ptr %to, ptr %from) {
   ret void
 }
-; expect: error: failed to link the device code of main.cu with that of the other units: Linking globals named '_Z4copyPfPKf': symbol multiply defined!; make one of the two static, or leave out -fgpu-rdc if no unit uses device code from another
+; expect: error: failed to link the device code of main.cu with that of the other units: Linking globals named '_Z4copyPfPKf': symbol multiply defined!; make one definition static, or leave out -fgpu-rdc if no unit uses device code from another
