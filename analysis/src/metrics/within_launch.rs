@@ -2,7 +2,7 @@
 
 use super::{AllocationInfo, Source, share};
 use crate::columns;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_table::table;
 use superstep_trace::Op;
@@ -10,7 +10,7 @@ use superstep_trace::Op;
 table! {
     /// Bytes that the launches of one kernel loaded on one line from one array although another CTA stored them in the same
     /// launch. The trace does not order the CTAs of a launch, so this is an upper bound on what they exchanged.
-    pub struct WithinLaunchRow = "within-launch": Deserialize {
+    pub struct WithinLaunchRow = "within-launch": Serialize, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;
         line: u32 = columns::LINE;

@@ -14,7 +14,7 @@ pub use processes::ProcessSummary;
 use serde::{Deserialize, Serialize};
 pub use superstep_trace::Reproducibility;
 use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
-pub use within_launch::{WithinLaunchLine, WithinLaunchSummary};
+pub use within_launch::WithinLaunchSummary;
 
 /// Version of the schema of `run.json`; increases when a field changes meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -3,11 +3,12 @@
 use crate::Analysis;
 use crate::metrics::Metrics;
 use crate::metrics::share;
+use crate::metrics::within_launch::WithinLaunchRow;
 use serde::{Deserialize, Serialize};
 use superstep_trace::SiteTable;
 
 /// Loads of bytes that another CTA stores in the same launch, over a whole program; each access counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WithinLaunchSummary {
     /// Bytes of loads without atomics: an upper bound on the exchange between CTAs. In situ, a lower bound.
     pub loaded_bytes: u64,
@@ -17,17 +18,7 @@ pub struct WithinLaunchSummary {
     pub of_loaded_bytes: u64,
     /// Line with the most `loaded_bytes`; unknown in situ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top: Option<WithinLaunchLine>,
-}
-
-/// A line that loads from an array which other CTAs of the launch store to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WithinLaunchLine {
-    pub kernel: String,
-    pub file: String,
-    pub line: u32,
-    pub array: String,
-    pub loaded_bytes: u64,
+    pub top: Option<WithinLaunchRow>,
 }
 
 /// Share of the loaded bytes above which results mention communication within launches.
@@ -36,21 +27,12 @@ const NOTABLE: f64 = 0.01;
 impl WithinLaunchSummary {
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
         let total = &analysis.communication.total;
-        let rows = Metrics::within_launch_of(analysis, sites).into_iter();
-        let top = rows
-            .filter(|row| row.loaded_bytes > 0)
-            .map(|row| WithinLaunchLine {
-                kernel: row.kernel,
-                file: row.file,
-                line: row.line,
-                array: row.array,
-                loaded_bytes: row.loaded_bytes,
-            });
+        let mut rows = Metrics::within_launch_of(analysis, sites).into_iter();
         Self {
             loaded_bytes: total.within_launch_loaded_bytes,
             atomic_bytes: total.within_launch_atomic_bytes,
             of_loaded_bytes: total.loaded_bytes,
-            top: top.max_by_key(|line| line.loaded_bytes),
+            top: rows.next().filter(|row| row.loaded_bytes > 0),
         }
     }
 
