@@ -200,7 +200,7 @@ SIDE = range(64, 4097)
 
 def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells: range(257), noise: range(65)):
     """Writes an uncompressed AVI in shades of grey, one byte per pixel, with an index: bright discs with soft edges, like cells
-    under a microscope, drift over a background with this many shades of noise. All arithmetic is integer.
+    under a microscope, drift over a background with `noise` shades of noise. All arithmetic is integer.
     """
     size = width * height
 

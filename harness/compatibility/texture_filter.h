@@ -35,7 +35,7 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
     if (!is_linear) return {(int)floor(texels), 0};
     const long long between = (long long)floor(texels * 256 + 0.5) - 128;
     const int lower = (int)(between >> 8);
-    /* Coordinates outside the texture map to the nearest texel in this mode, and in repeating modes if they are not normalized. */
+    /* In clamp mode, and in repeating modes without normalized coordinates, coordinates outside map to the nearest texel. */
     const bool is_clamped = mode == cudaAddressModeClamp || (!is_normalized && mode != cudaAddressModeBorder);
     return {lower, is_clamped && (lower < 0 || lower + 1 >= (int)extent) ? 0 : (int)(between & 255)};
 }

@@ -67,10 +67,10 @@ pub struct Session {
     pub reporter: Reporter,
     pub fetch: FetchOptions,
     pub build: BuildOptions,
-    /// Also build a recording variant, to compare with the sums of an in-situ run.
+    /// Whether to build a recording variant too, to compare with the sums of an in-situ run.
     pub verify_in_situ: bool,
     pub bundle: Option<Bundle>,
-    /// Located when the first program is built.
+    /// Located on first use.
     tools: OnceLock<(Toolchain, Builder)>,
 }
 

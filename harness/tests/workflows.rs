@@ -1,4 +1,5 @@
-//! The CI workflows use only commands and options that exist. Tests of `xtask` check its own commands, `cargo xtask actionlint` the rest.
+//! The CI workflows use only commands and options that exist. Tests of `xtask` check its own commands, and `cargo xtask
+//! actionlint` checks the rest.
 
 mod common;
 
@@ -159,7 +160,7 @@ fn has_options(file: &str, help: &str, words: &[String]) {
     }
 }
 
-/// Detects YAML that is not parsed as it looks, such as `on` as true.
+/// Detects YAML that is not parsed as expected, such as `on` parsed as true.
 #[test]
 fn workflows_name_their_triggers() {
     for (file, _) in workflows() {

@@ -1,4 +1,4 @@
-//! `--explain`: lists each memory operation in a module, with its address space and the reasons.
+//! `--explain`: lists each memory operation, with its address space and the reasons for it.
 
 use crate::ir::{Module, traits::*};
 use crate::operation::{is_opaque, memory_operations};

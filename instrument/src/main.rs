@@ -79,7 +79,7 @@ struct Arguments {
     /// Processor to optimise for: a GPU, such as `sm_90`, or LLVM's name for an x86-64 processor.
     #[arg(long)]
     target_cpu: Option<String>,
-    /// Position in the pipeline: `late` traces what the GPU executes, `early` is the position used in the thesis.
+    /// Where in the pipeline to insert probes: `late` to trace what the GPU executes, `early` as in the thesis.
     #[arg(long, value_enum, default_value = "late")]
     at: Position,
     /// Reject addresses whose space the analysis cannot determine.

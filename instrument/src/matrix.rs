@@ -79,7 +79,7 @@ pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Optio
         "store" => MatrixOperation::Store(tile()?),
         "mma" => {
             let product = product(shape?, &elements, single_bits, saturates)?;
-            // Plain `mma` requires row-major A and column-major B; for others, the registers do not depend on that.
+            // Plain `mma` requires row-major A and column-major B; the registers of `wmma` do not depend on layout.
             if opcode == "mma" && by_columns != [false, true] {
                 return None;
             }

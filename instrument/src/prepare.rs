@@ -50,8 +50,8 @@ fn name_clusters(module: &ir::Module) {
 const HEAP: &str = "malloc free _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm \
     _ZdaPvm";
 
-/// Keeps allocations on the device's heap. LLVM removes memory that a function allocates and frees, along with all stores to
-/// it; nvcc does not.
+/// Preserves device-heap allocations. LLVM removes memory that a function allocates and frees, along with all stores to it;
+/// nvcc does not.
 fn keep_heap(module: &ir::Module) {
     for function in HEAP.split(' ').filter_map(|name| module.function(name)) {
         function.set_attribute("nobuiltin");

@@ -15,7 +15,7 @@ pub const HANDLER: &str = "__superstep_probe_access";
 /// Further functions of an aggregating handler, called at the start and at each end of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
-/// Number of 64-bit words of counters that a function keeps for such a handler.
+/// Number of 64-bit counters that a function keeps for an aggregating handler.
 const OWN_WORDS: u64 = 24;
 /// Wrapper around the handler for addresses that must be tested and widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
@@ -135,7 +135,7 @@ pub struct Access<'m> {
     pub may_be_empty: bool,
 }
 
-/// Computes an instruction's access number `index` at the builder's position. It is not taken from the analysis, because
+/// Computes an instruction's access number `index` at the builder's position. The analysis's result is outdated, because
 /// `context::extend` has replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,

@@ -132,7 +132,7 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
             }
             bail!(
                 "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
-                 compile with -fgpu-rdc (nvcc: -rdc=true) if device code in several files belongs together"
+                 compile with -fgpu-rdc (nvcc: -rdc=true) if a file uses device code from another"
             );
         }
     }

@@ -217,8 +217,8 @@ fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>>
     })
 }
 
-/// Returns the values that a loop computes in each iteration from those of the previous one, such as counters, but not through values that
-/// it has `read`.
+/// Returns the values that a loop computes in each iteration from those of the previous one, such as counters, ignoring
+/// dependences through `read` values.
 fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
     let is_inside = |block| one.blocks.contains(&flow.number(block));
     let mut all = HashSet::new();

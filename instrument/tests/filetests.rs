@@ -172,7 +172,7 @@ fn both_backends_find_the_same_sites() {
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
         match instrument(&input, "cpu") {
             Ok((cpu, _)) => assert_eq!(gpu.sites, cpu.sites, "{}", input.display()),
-            // Without the support library, the CPU backend may lack an operation, which its error must name.
+            // Without the support library, the CPU backend may lack an operation; the error must name the backend.
             Err(error) => assert!(
                 error.contains("CPU backend"),
                 "{}: {error}",

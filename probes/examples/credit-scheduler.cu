@@ -142,7 +142,7 @@ static void schedule(Board &board, double seconds) {
       if (settled) share[scheduled][which] += utilisation;
       std::fprintf(table, "%d,%d,%c,%u,%u,%.1f\n", 50 * tick, scheduled, 'A' + which, program.period_us.load(),
                    program.launches.load(), 100 * utilisation);
-      // A program that used more than its credit launches less often from now on, and vice versa.
+      // Lowers the launch rate of a program that used more than its credit, and vice versa.
       if (scheduled && utilisation > 0)
         program.period_us = std::clamp(program.period_us * std::sqrt(utilisation / target), 100.0, 1e6);
     }

@@ -245,7 +245,7 @@ def _ship(session):
     if context.master.startswith("local"):
         return None
     if context.applicationId not in _shipped:
-        # Executors that start later also fetch it, so it is kept until this process ends.
+        # Later executors also fetch the archive, so it is kept until this process ends.
         place = tempfile.mkdtemp(prefix="superstep-")
         atexit.register(shutil.rmtree, place, ignore_errors=True)
         archive = Path(place, f"{MODULE}.zip")

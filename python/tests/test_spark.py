@@ -67,7 +67,7 @@ class Local(unittest.TestCase):
         lines = []
         self.assertEqual(self.analyse(CAPTURES, buckets=2, report=lines.append), digests())
         self.assertNotIn("pages: already finished", lines)
-        # As if it had been interrupted in the last step.
+        # Simulates an interruption in the last step.
         (self.folder / "parts" / "ctas" / "_SUCCESS").unlink()
         self.assertEqual(self.analyse(CAPTURES, buckets=2, report=lines.append), digests())
         self.assertIn("pages: already finished", lines)

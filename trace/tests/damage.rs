@@ -151,7 +151,7 @@ fn one_chunk(folder: &std::path::Path, lanes: u32) {
     write(folder, BASE, &[vec![(0..1000).map(group).collect()]]);
 }
 
-/// A header that claims too much must not make a reader allocate the memory.
+/// A reader must not allocate as much memory as a damaged header claims.
 #[test]
 fn claimed_sizes_are_checked() {
     let folder = tempfile::tempdir().unwrap();

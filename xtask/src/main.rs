@@ -17,7 +17,7 @@ use context::Context;
 
 /// Sets the machine up, builds, tests and packs Superstep.
 ///
-/// Every command that builds first sets up what is missing. Exit codes: docs/exit-codes.md.
+/// Commands that build set up what is missing first. Exit codes: docs/exit-codes.md.
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 struct Arguments {

@@ -42,14 +42,14 @@ pub fn bless(context: &Context, sizes: &[String]) -> Result<()> {
 fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
     cmd!(context.shell, "cargo fmt --all --check")
         .run()
-        .context("failed: run `cargo fmt --all`")?;
+        .context("the code is not formatted; run `cargo fmt --all`")?;
     tidy::run(context)?;
     context
         .cargo(toolchain)
         .args(["clippy", "--workspace", "--all-targets"])
         .args(["--profile", build::PROFILE, "--", "-D", "warnings"])
         .run()
-        .context("failed: clippy's findings are above")
+        .context("clippy found problems; see above")
 }
 
 /// Tests that need a tool that may be missing, by the variable that names the tool.
@@ -99,10 +99,10 @@ fn all_tests(
         .arg("--no-fail-fast")
         .args(runner)
         .run()
-        .context("failed: a test did not pass, see above")?;
+        .context("a test failed; see above")?;
     cargo(&["test", "--workspace", "--doc", "--quiet"], "--profile")
         .run()
-        .context("failed: a documentation test did not pass, see above")?;
+        .context("a documentation test failed; see above")?;
     // If the packages could not be installed, a warning has said that their tests are skipped.
     if tools.contains_key(test_tools::PYTHONPATH) {
         let packages = [

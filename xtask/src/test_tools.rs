@@ -76,9 +76,10 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
     (BROWSER_VARIABLE, &[(BROWSER, "")]),
 ];
 
-/// Lists what is missing, installs it if this process has the rights, and returns the variables by which the tests find it.
+/// Lists missing tools, installs them if this process has the rights, and returns the variables by which the tests find
+/// them.
 ///
-/// If that fails, a warning says so and the tests that need it are skipped; with `CI` set, that is an error.
+/// If an installation fails, a warning says so and dependent tests are skipped; with `CI` set, the failure is an error.
 pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = VARIABLES.iter().flat_map(|(_, tools)| *tools);

@@ -59,5 +59,5 @@ pub fn test(context: &Context, packages: &[String]) -> Result<()> {
     )
     .env("PYTHONPATH", packages.join(":"))
     .run()
-    .context("failed: a test of the Python module did not pass, see above")
+    .context("a test of the Python module failed; see above")
 }

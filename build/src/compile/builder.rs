@@ -80,7 +80,7 @@ pub struct Executables {
 
 pub(crate) struct CompiledModules<'a> {
     pub(crate) modules: Vec<Module>,
-    /// Empty if the program's own build system built it.
+    /// Empty if the program was built by its own build system.
     pub(crate) embedded: Vec<EmbeddedDeviceCode<'a>>,
 }
 
@@ -229,7 +229,7 @@ impl Builder {
         Ok(CompiledModules { modules, embedded })
     }
 
-    /// Builds the executable and calls `make`; its argument is true if as many CTAs must be resident with a probe as
+    /// Builds the executable and calls `make`, whose argument is true if as many CTAs must be resident with a probe as
     /// without.
     pub(crate) fn with_executable<T: Send>(
         &self,

@@ -27,7 +27,7 @@ pub enum Reference {
     Recipe {
         /// A [`Recipe`] as JSON.
         recipe: PathBuf,
-        /// The program to compare with it, built like the native one.
+        /// Compared with nvcc's program; built like the native one.
         native: PathBuf,
     },
 }
@@ -82,7 +82,7 @@ impl Recipe {
                 files.entry(source.file).or_insert(source.text);
             }
         }
-        // Files and folders above the program's own keep their position relative to it.
+        // Files and folders above the program's folder keep their place relative to it.
         let above = |path: &PathBuf| {
             let parts = path.components();
             parts

@@ -46,7 +46,7 @@ pub enum FetchError {
         option: &'static str,
     },
     #[error(
-        "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or correct `sha256` in the manifest (nothing was used)"
+        "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or correct `sha256` in the manifest (it was not used)"
     )]
     WrongHash {
         origin: String,
@@ -58,7 +58,7 @@ pub enum FetchError {
     )]
     TooLong { origin: String, limit_bytes: u64 },
     #[error(
-        "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
+        "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (it was not used)"
     )]
     Archive { url: String, detail: String },
     #[error("failed to generate it: {problem}; correct `generate` in the manifest")]

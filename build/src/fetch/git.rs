@@ -131,13 +131,13 @@ impl Repository {
                 self.name
             ),
             detail,
-            hint: "complete or repair the mirror",
+            hint: "update or repair the mirror",
         };
         let blob = self.git(&["cat-file", "blob", &id])?;
         if !blob.status.success() {
             return Err(no_content(complaint(&blob)));
         }
-        // git does not check the content that it reads; the id pins it.
+        // git does not check the content that it reads against the id.
         let found = self.hash_object(&blob.stdout)?;
         if found != id {
             return Err(no_content(format!(

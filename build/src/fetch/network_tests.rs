@@ -228,7 +228,7 @@ fn a_changed_upstream_file_is_refused_and_not_kept() {
     let server = Server::new(|_, _| whole(b"something else"));
     let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::WrongHash { .. }), "{error}");
-    assert!(error.to_string().contains("nothing was used"), "{error}");
+    assert!(error.to_string().contains("it was not used"), "{error}");
     client.assert_empty("partial");
     client.assert_empty("blobs");
 }

@@ -225,7 +225,7 @@ impl Benchmark {
             .at("file")?;
             require(
                 before.iter().all(|other| is_built(other) == is_built(unit)),
-                "a program is either built elsewhere or compiled here",
+                "built and compiled translation units are mixed",
                 "give all translation units the language `built`, or none",
             )
             .at("language")?;
@@ -262,7 +262,7 @@ impl Benchmark {
             require(
                 !lists_files || source.git.is_none(),
                 format!(
-                    "translation unit `{}` is missing in `files`",
+                    "translation unit `{}` is missing from `files`",
                     file.display()
                 ),
                 "list every file that is needed from a git source",

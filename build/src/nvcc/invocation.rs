@@ -198,7 +198,7 @@ impl NvccInvocation {
                     if is_specific {
                         ignored(
                             self,
-                            "suffixes a and f have no effect; the code runs on all GPUs from this architecture on",
+                            "suffixes a and f have no effect; the code runs on this and all later architectures",
                         );
                     }
                 }

@@ -1,5 +1,5 @@
-//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs for projects to include and link, although the libraries are
-//! missing.
+//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs with which projects compile and link without the
+//! libraries.
 //!
 //! ```text
 //! <cache>/proprietary-<hash>/

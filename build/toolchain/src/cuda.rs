@@ -81,7 +81,7 @@ pub(crate) fn locate(
     let merged = folder.and_then(|folder| wheels::examine(&folder));
     merged.map_err(|why| {
         let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
-        let hint = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
+        let hint = "run `superstep setup` (in the repository, `cargo xtask setup`)";
         missing("CUDA compiler and runtime", why, hint)
     })
 }

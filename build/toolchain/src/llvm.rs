@@ -11,7 +11,7 @@ use crate::version::{self, Version};
 
 pub const LLVM_MAJOR: u32 = 22;
 
-/// The variable in which llvm-sys looks for LLVM when `instrument` is built.
+/// The variable that gives llvm-sys LLVM's prefix when `instrument` is built.
 pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

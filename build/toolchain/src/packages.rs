@@ -45,7 +45,7 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
 #[derive(Debug, Error)]
 pub enum PackageError {
     #[error(
-        "failed to install packages: that needs root privileges, and passwordless sudo is not available; run this, then the same command again:\n  {line}"
+        "failed to install packages: that needs root privileges, and passwordless sudo is not available; run this, then try again:\n  {line}"
     )]
     NeedsRoot { line: String },
     #[error(

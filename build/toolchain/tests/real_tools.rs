@@ -51,7 +51,7 @@ fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str])
     std::fs::read(&cubin).unwrap()
 }
 
-/// If a module has no code that lets lanes wait for each other, the build also omits it from the module with a probe
+/// If a module needs no code for lanes that wait for each other, the build omits such code from the probed module too
 /// (`native` in build/src/compile/device/gpu.rs). If this test fails, programs that wait may hang.
 #[test]
 fn ptxas_detects_kernels_whose_lanes_wait_for_each_other() {

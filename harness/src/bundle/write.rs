@@ -172,7 +172,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 let why = match (library.supplier(), &library.path) {
                     (Supplier::Machine, _) => continue,
                     _ if is_ours(name) => continue,
-                    // The CPU runtime replaces it.
+                    // The CPU runtime replaces cuBLAS.
                     _ if library.is_blas() && is_for_the_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
                     (_, None) => "the loader cannot find it; add its folder to LD_LIBRARY_PATH",

@@ -77,7 +77,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
             .any(|larger| unit.starts_with(larger))
         {
             return fail(format!(
-                "the unit {unit} is rounded; collect the counters with --print-units base"
+                "counts in the unit {unit} are rounded; collect the counters with --print-units base"
             ));
         }
         // Numbers may have thousands separators.

@@ -157,7 +157,7 @@ fn run_benchmark(
     if !probed.processes.is_empty() {
         bail!(
             Usage,
-            "failed to probe {name}: {} of its processes launch kernels, but only the results of one process are kept; probe a run in which only one does",
+            "failed to probe {name}: {} of its processes launch kernels, but only the results of one process are kept; probe a run in which only one launches kernels",
             probed.processes.len()
         );
     }
@@ -182,7 +182,7 @@ fn run_benchmark(
     Ok(after.device.name.clone())
 }
 
-/// Writes the tables of the results in `folder`, and returns the number of launches.
+/// Writes the tables of `results` into `folder`, and returns the number of launches.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results).map_err(capture::failure)?;
     fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;

@@ -157,7 +157,7 @@ impl Attempt<'_> {
             .filter(|_| order != Order::Fixed);
         for check in differ {
             check.detail.push_str(&format!(
-                "; {order}, which changes the numbers of streams and allocations; `same: counts` in the manifest leaves them out"
+                "; {order}, which changes the numbers of streams and allocations; `same: counts` in the manifest leaves them out of the comparison"
             ));
         }
     }

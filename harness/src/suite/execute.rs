@@ -68,7 +68,7 @@ pub struct Case<'a> {
     pub benchmark: &'a Benchmark,
     pub size: &'a Size,
     pub execution: &'a Execution,
-    /// Recorded in the capture's header.
+    /// Hashes of the sources, recorded in the capture's header.
     pub sources: &'a SourceHashes,
 }
 
@@ -233,7 +233,7 @@ impl Run {
             message.push_str(&format!("\n  {fault}"));
         }
         let text = read_text(&self.stderr);
-        // The runtime prints its faults too.
+        // The runtime also prints these faults.
         let is_fault = |line: &str| faults.iter().any(|fault| line.contains(fault));
         let lines: Vec<&str> = text.lines().filter(|line| !is_fault(line)).collect();
         for line in &lines[lines.len().saturating_sub(12)..] {

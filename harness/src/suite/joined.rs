@@ -1,4 +1,4 @@
-//! Joins the results of a program whose processes launch kernels: each process is verified and analysed separately.
+//! Joins the results of a program in which several processes launch kernels: each is verified and analysed separately.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// Hint for a difference that repeated runs did not reproduce.
+/// Hint for a difference that repeated runs do not explain.
 const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) determines what is compared";
 
 impl Run {

@@ -111,7 +111,7 @@ pub struct AnalysisOptions {
     /// quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     pub analysis_memory: Option<ByteSize>,
-    /// Condition under which a read is communication.
+    /// Condition under which a read counts as communication.
     #[arg(long = "match", value_name = "WHAT", default_value = "bytes", value_parser = matching())]
     pub matching: Matching,
     /// Remove each capture after it is verified and analysed.

@@ -207,7 +207,7 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
 /// Returns the process if it launched kernels or failed.
 fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
     let Some(summary) = &found.summary else {
-        // Its capture shows whether it launched kernels.
+        // The capture shows whether the process launched kernels.
         let path = found.capture.as_ref()?;
         let capture = Capture::open(path).ok()?;
         capture.launches().next()?;
@@ -249,10 +249,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
         _ => format!("{number} processes ({} first)", first.process),
     };
     Some(match early.iter().find(|early| !early.is_whole) {
-        None => verify::passed(
-            NAME,
-            format!("{subject} {how}; all their launches had ended"),
-        ),
+        None => verify::passed(NAME, format!("{subject} {how}; all launches had ended")),
         Some(cut) => verify::failed(
             NAME,
             format!(

@@ -1,4 +1,4 @@
-//! Compares the capture with the counting run: the same sites executed the same number of times, launch by launch.
+//! Compares the capture with the counting run: the same sites must execute the same number of times, launch by launch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -244,7 +244,7 @@ impl Comparison<'_> {
         Ok(counts)
     }
 
-    /// Returns the kinds of accesses that threads of a kernel repeat while they wait, in situ.
+    /// For an in-situ run, returns the kinds of accesses that a kernel's threads repeat while they wait.
     fn waiting_kinds(&self, kernel: &str) -> BTreeSet<u32> {
         let sites = self.scan.sites;
         let may_be_there =

@@ -25,7 +25,7 @@ pub struct Golden {
     pub schema_version: u32,
     /// Another version of LLVM may emit other instructions.
     pub llvm: String,
-    /// 90 for sm_90.
+    /// GPU architecture, such as 90 for sm_90.
     pub gpu_arch: u32,
     /// Names and hashes. Digests are only compared for equal inputs.
     pub inputs: Vec<(String, String)>,
@@ -112,7 +112,7 @@ impl Golden {
         let mut inputs = now.inputs.iter();
         let other = inputs.find(|input| !self.inputs.contains(input));
         let Some((name, found)) = other else {
-            return Some("it has more of them".to_owned());
+            return Some("it has more inputs".to_owned());
         };
         let mut golden = self.inputs.iter();
         let hash = golden.find(|(golden, _)| golden == name);
@@ -120,7 +120,7 @@ impl Golden {
         Some(format!("{name} with SHA-256 {expected}, and here {found}"))
     }
 
-    /// Describes the first difference in properties that both have. `scan` is the source of `now`.
+    /// Describes differences in properties that both have. `scan` is the source of `now`.
     pub fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
         if same >= Reproducibility::Launches
@@ -230,11 +230,11 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
         let detail = other_build(&difference);
         return not_compared(NAME, NotCompared::OtherArchitecture, detail);
     }
-    let detail = format!("{difference}; accept with --bless if this is right");
+    let detail = format!("{difference}; accept it with --bless if this is right");
     failed(NAME, detail)
 }
 
-/// Returns the check of a partial capture.
+/// Returns the golden check for a partial capture.
 pub fn golden_is_whole() -> Check {
     let detail = "golden results are those of whole programs";
     not_compared(NAME, NotCompared::PartialCapture, detail)
@@ -242,7 +242,7 @@ pub fn golden_is_whole() -> Check {
 
 /// With `--require-golden`: fails unless `checks` include a comparison with a golden result.
 pub fn require_golden(checks: &[Check]) -> Option<Check> {
-    let none = "this program has no place for one";
+    let none = "a program without a manifest has none";
     let (why, detail) = match checks.iter().find(|check| check.check == NAME) {
         None => (NotCompared::NoGoldenResult, none),
         Some(check) => (check.not_compared?, check.detail.as_str()),

@@ -14,7 +14,7 @@ use super::counts::Order;
 use super::pairing::{Pairing, pairings};
 use super::{failed, passed, warned};
 
-/// Exact quantities in situ; [`QUANTITIES`] have bounds.
+/// Quantities that are exact in situ; [`QUANTITIES`] have bounds.
 const EXACT: [Quantity; 2] = [
     ("loaded_bytes", |v| v.loaded_bytes),
     ("stored_bytes", |v| v.stored_bytes),
@@ -75,7 +75,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
             || u64::from(part.receiver_cta) >= record.launch.ctas()
     })?;
     Some(format!(
-        "CTA {} received from CTA {} of launch {}, but there is no such CTA in one of the grids",
+        "CTA {} received from CTA {} of launch {}, but one of these CTAs is outside its grid",
         stray.receiver_cta, stray.source_cta, stray.source_launch
     ))
 }
@@ -145,8 +145,8 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// Compares a run of a nondeterministic program with two traces. They do not show all possible volumes, so others only cause
-/// a warning.
+/// Compares a run of a nondeterministic program with two traces. The traces do not show all possible volumes, so volumes
+/// outside their range only cause a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
     traces: [&Analysis; 2],
@@ -262,7 +262,7 @@ impl Comparison<'_> {
     /// Returns the first difference between transfers of launches, then of CTAs.
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
-        // Launches have the numbers of the in-situ run.
+        // Both sides use the launch numbers of the in-situ run.
         let ours_of = |(source, receiver): (u32, u32)| {
             [source, receiver].map(|number| self.pairing.in_situ[number as usize])
         };

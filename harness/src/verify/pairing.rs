@@ -94,7 +94,7 @@ fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     paired(ours.into_iter().zip(theirs))
 }
 
-/// Returns the trace's number for each launch, or `None` if signatures differ.
+/// Returns each launch's number in the trace, or `None` if signatures differ.
 fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
     let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
     let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;

@@ -17,7 +17,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds another process; kernels are identified by name.
+    /// Adds another process's totals; kernels are identified by name.
     pub fn add(&mut self, other: &Totals) {
         self.launches += other.launches;
         self.ctas += other.ctas;

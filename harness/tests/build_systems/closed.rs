@@ -134,7 +134,7 @@ fn a_proprietary_library_is_added_on_request() {
     assert!(err.contains("cublasOther"), "{err}");
     openblas_does_the_work(folder, &superstep);
 
-    // On the machine that runs the program: python3's packages, then a newer one, then none.
+    // On the machine that runs the program: the library from python3's packages, then a newer one.
     let (code, out, err) = superstep("libraries app", &[]);
     assert_eq!(code, 0, "{err}");
     let lib = folder.join("python/nvidia/cublas/lib");

@@ -35,7 +35,7 @@ fn stream_0_is_per_thread_only_in_files_compiled_that_way() {
     );
     let capture = Capture::open(results.join("capture")).unwrap();
     let streams = capture.launches().map(|record| record.launch.stream.0);
-    // Stream 0 is the legacy stream, and the main thread's, which clears the memory.
+    // Stream 0 is the legacy stream and that of the main thread, which clears the memory.
     assert_eq!(streams.collect::<Vec<_>>(), [1, 1, 0, 2, 2, 0]);
 }
 

@@ -202,7 +202,7 @@ fn counts_of_generated_programs_are_exact() {
     // By counter: calls to its function, executions of the blocks that call it, executions of its own block.
     let mut found: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for launch in &paths.launches {
-        // A kernel without branches has no places for the probe.
+        // A kernel without branches has no sites for the probe.
         let of_kernel = |other: &&LaunchResult| other.kernel == launch.kernel;
         let other = branches.launches.iter().find(of_kernel);
         let rows = sites(&paths, launch);
@@ -340,7 +340,7 @@ fn bits_of_a_warps_values_equal_those_of_its_threads() {
             // Addresses differ from run to run.
             if site.width < 64 {
                 assert_eq!(own[1..], of_warp[1..3], "{site:?}");
-                // The range of a kernel's places contains places of other kernels.
+                // The range of a kernel's sites contains sites of other kernels.
                 compared += usize::from(own[0] > 0);
             }
         }

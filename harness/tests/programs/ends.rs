@@ -8,7 +8,7 @@ use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
 /// `program HOW [CHILDREN HOW]`: launches two kernels and ends as HOW says; before that, it forks children, each of which
-/// launches one more than the last and ends as the other HOW says.
+/// launches one more kernel than the last and ends as the other HOW says.
 const ENDS: &str = r#"
 #include <csignal>
 #include <cstdio>

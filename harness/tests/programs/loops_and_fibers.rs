@@ -93,7 +93,7 @@ impl Generator {
                 format!("{v} += i{number}; }}")
             }
             _ => {
-                // Each thread in its own region, or all in the same.
+                // Selects one thread, all but one, or some by their values.
                 let condition = match self.random.below(4) {
                     0 => format!("threadIdx.x == {}u", k % 9),
                     1 => format!("threadIdx.x + 1 != {}u", k % 34),

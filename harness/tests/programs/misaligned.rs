@@ -1,4 +1,5 @@
-//! On the CPU backend, misaligned addresses end the launch, as on a GPU, and CTAs that are larger than their kernel allows do not launch.
+//! On the CPU backend, misaligned addresses end the launch, as on a GPU, and launches with CTAs larger than the kernel
+//! allows fail.
 
 use crate::common::{root, run, superstep};
 use serde_json::Value;

@@ -288,7 +288,7 @@ fn programs_that_a_script_starts_are_joined() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_capture_path_can_contain_the_process() {
     let folder = forked("1");
-    // Names the start script of the traced variant.
+    // This file names the start script of the traced variant.
     let outcome = "out/forks/latest/benchmarks/forks/traced/outcome.json";
     let outcome = fs::read_to_string(folder.path().join(outcome)).unwrap();
     let outcome: Value = serde_json::from_str(&outcome).unwrap();

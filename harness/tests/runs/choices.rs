@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::{run, superstep};
 use serde_json::Value;
 
-/// Eight CTAs fill the first half of an array, eight others sum up the whole array.
+/// Eight CTAs fill the first half of an array; eight others read the whole array.
 const HALF: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>

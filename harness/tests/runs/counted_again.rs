@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Each of 32 threads loads a number of words that a file defines for this run: untraced, traced, and each counting run.
+/// Each of 32 threads loads a number of words. A file defines it for the untraced run, the traced run, and each counting
+/// run.
 const PROGRAM: &str = r#"
 #include <cstdio>
 __global__ void work(int *data, int words) {

@@ -155,11 +155,11 @@ fn communication_is_what_the_programs_say(tables: &Path) {
         )
     };
 
-    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each side, likewise in y;
-    // the last one stores 4. A row has 10 ordered pairs of neighbours with 2 common columns each. So 10 · 10 corners of 2 · 2 words, 2 · 10
-    // · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4 words: 11840 bytes.
+    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each side,
+    // likewise in y; the last CTA stores 4. A row has 10 ordered pairs of neighbours with 2 common columns each. So there
+    // are 10 · 10 corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4 words: 11840 bytes.
     assert_eq!(sizes("hs2d"), ["16 100", "32 20", "96 100"]);
-    // 4 CTAs with 3 neighbours, 16 with 5 and 16 with 8.
+    // 4 CTAs have 3 neighbours, 16 have 5 and 16 have 8.
     assert_eq!(
         degrees("hs2d"),
         [
@@ -169,7 +169,7 @@ fn communication_is_what_the_programs_say(tables: &Path) {
     // A CTA keeps 8 of 12 columns for itself, 10 at the left edge and 2 of 4 at the right one: 44 in total, so 64² - 44²
     // words are read by another CTA.
     assert_eq!(stored("hs2d"), [format!("0 0 {}", 4 * (64 * 64 - 44 * 44))]);
-    // Across the middle: 2 ordered pairs with 2 columns, each with 10 · 2 + 5 · 12 + 4 rows.
+    // Across the middle, 2 ordered pairs share 2 columns, each with 10 · 2 + 5 · 12 + 4 rows.
     assert_eq!(
         columns("hs2d", "bisection", &["dimension", "cut", "crossing_bytes"]),
         ["x 3 1344", "y 3 1344"]

@@ -64,7 +64,7 @@ fn an_input_with_a_wrong_hash_is_not_used() {
         run(superstep(folder.path()).args(["suite", "./suite", "--data-mirror", "data"]));
     assert_eq!(code, 4, "{err}");
     assert!(
-        err.contains("SHA-256") && err.contains("nothing was used"),
+        err.contains("SHA-256") && err.contains("it was not used"),
         "{err}"
     );
 }

@@ -21,7 +21,7 @@ fn a_killed_and_continued_run_has_the_results_of_an_uninterrupted_one() {
     let folder = folder.path();
     let three = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
     write_suite(folder, &three);
-    // Killed while it builds: either there is nothing to continue yet, or an empty run.
+    // Kills the run while it builds: there is either nothing to continue yet or an empty run.
     let mut going = Going::start(folder, &["--resume"]);
     going.wait_for("build-step", 2);
     going.signal("KILL");

@@ -113,8 +113,8 @@ int main() {
 }
 "#;
 
-/// Like `bfs` in the thesis suite: uses the original graph if a mirror has it, but its golden results are for the generated
-/// one.
+/// Like `bfs` in the thesis suite, the program uses the original graph if a mirror has it, but its golden results are for
+/// the generated one.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_result() {

@@ -214,7 +214,7 @@ fn opened(folder: &Path) -> Capture {
     capture
 }
 
-/// Returns the values of each launch that do not need accesses.
+/// Returns each launch's counts without widths, which need a trace.
 fn counts(analysis: &Analysis) -> Vec<Counts> {
     let launches = analysis.counts.launches.iter();
     launches
@@ -225,7 +225,7 @@ fn counts(analysis: &Analysis) -> Vec<Counts> {
         .collect()
 }
 
-/// Returns exact bounds, except that a launch that stores may store its uninitialised bytes after loading them.
+/// Returns exact bounds, except that in a launch with stores, another thread may store the uninitialised bytes.
 fn exactly(communication: &Communication) -> Vec<VolumeBounds> {
     let exactly = communication.launches.iter().map(|launch| {
         let (mut least, mut most) = (launch.volume, launch.volume);

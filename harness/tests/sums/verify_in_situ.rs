@@ -209,7 +209,7 @@ fn launches_of_host_threads_are_paired_in_any_order() {
             assert_eq!(code, 0, "{out}\n{err}");
             let latest = folder.path().join("out/threads/latest");
             let benchmarks = benchmarks(&latest);
-            // 5 steps of 1 to 4 CTAs, and 20 launches of one.
+            // There are 5 launches each of 1 to 4 CTAs, and 20 of one CTA.
             let threads = &benchmarks[0]["threads"];
             let expected = 32 * (5 * (1 + 2 + 3 + 4) + 20);
             assert_eq!(

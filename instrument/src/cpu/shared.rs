@@ -29,7 +29,7 @@ pub fn lower(module: &Module) -> Result<()> {
                 global.name()
             );
         }
-        // Unused constants still refer to it; dead-code elimination removes both.
+        // Unused constants still use `global`; dead-code elimination removes both.
         if !global.is_declaration() {
             global.make_internal();
         }

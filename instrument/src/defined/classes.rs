@@ -33,7 +33,7 @@ fn moves(address: Value) -> bool {
     (1..address.operand_count()).any(|index| !address.operand(index).is_known())
 }
 
-/// Classifies memory other than global memory by its address space, and local memory also by its variable.
+/// Classifies accesses to non-global memory by address space, or else by the variable accessed.
 fn of_memory(pointer: Value) -> Option<At> {
     match pointer.ty().address_space() {
         space::SHARED => Some(At::Shared),

@@ -11,7 +11,7 @@ use superstep_trace::probe::OncePer;
 
 /// Maximum number of places in a run: the entry, with its head, must fit into a thread's initial log.
 const MOST_PLACES: usize = 62;
-/// `u64 *(u64 head, u32 words)`, which reserves an entry and returns the address of its payloads.
+/// Function `u64 *(u64 head, u32 words)`: reserves an entry and returns its payloads' address.
 pub const RESERVE: &str = "__superstep_probe_reserve";
 
 /// Whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.

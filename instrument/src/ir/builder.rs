@@ -153,7 +153,7 @@ impl<'m> Builder<'m> {
     pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         let sum = self.binary(Opcode::Add, left, right);
         if let Some(sum) = sum.as_instruction() {
-            // Only additions have the flags, and the sum may have been folded to one of its operands.
+            // The sum may have been folded to one of its operands, which may not have the flags.
             if sum.get_opcode() == Opcode::Add {
                 sum.set_no_unsigned_wrap_flag(true).expect("an addition");
                 sum.set_no_signed_wrap_flag(true).expect("an addition");

@@ -40,7 +40,7 @@ extension! {
         }
 
         /// Moves the instructions before `instruction` in this block into a new block, which replaces this one as a branch
-        /// target. The caller must add its terminator.
+        /// target. Callers must terminate the new block.
         fn split_before(self, instruction: Instruction<'m>) -> Block<'m> {
             assert_eq!(instruction.parent_block(), self);
             let function = instruction.parent_function();

@@ -1,11 +1,11 @@
 //! LLVM IR: inkwell's types under shorter names, extended by methods for the passes of this crate.
 //!
-//! inkwell's handles borrow the context, which is never freed, so three rules keep them valid. The `SAFETY` comments of [`ext`] refer to
-//! them by name.
+//! inkwell's handles borrow the context, which is never freed. Three rules keep them valid. The `SAFETY` comments of [`ext`]
+//! refer to them by name.
 //!
-//! **Alive.** Handles borrow [`Module`], whose inkwell module is private, and nothing to which a handle can point is freed while it exists.
-//! An erased instruction leaves its block but keeps its memory. Superseded functions and variables are deleted by the next method that
-//! takes the module by `&mut`. Passes and the linker, which may free anything, take it by `&mut` too.
+//! **Alive.** Handles borrow [`Module`], whose inkwell module is private, and nothing is freed while a handle to it can
+//! exist. An erased instruction leaves its block but keeps its memory. Superseded functions and variables are deleted by the
+//! next method that takes the module by `&mut`. Passes and the linker, which may free anything, take it by `&mut` too.
 //!
 //! Types and constant numbers belong to the context.
 //!

@@ -134,7 +134,9 @@ impl Module {
     pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
             let [of_old, of_new] = [&old, &new].map(|name| {
-                let global = self.global(name).expect("it keeps its name");
+                let global = self
+                    .global(name)
+                    .expect("a superseded global keeps its name");
                 global.basic().into_pointer_value()
             });
             Self::replace_address(of_old, of_new);
@@ -144,7 +146,7 @@ impl Module {
 
     /// Replaces `old` with `new`. This frees constants that refer to `old`, so only functions that take the module by `&mut`
     /// may call it.
-    #[expect(clippy::disallowed_methods, reason = "no handles of constants exist")]
+    #[expect(clippy::disallowed_methods, reason = "no handles to constants exist")]
     pub(super) fn replace_address<'m>(old: PointerValue<'m>, new: PointerValue<'m>) {
         old.replace_all_uses_with(new);
     }

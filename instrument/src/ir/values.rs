@@ -45,7 +45,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Returns the function that this is a parameter of, and its index.
+    /// Returns a parameter's function and index.
     fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
         let function = ext::parameter_of(self)?;
         let index = function

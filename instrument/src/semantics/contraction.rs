@@ -1,9 +1,9 @@
 //! Fuses multiplications and additions, identically in all builds.
 //!
-//! CUDA allows a compiler to fuse `a * b + c` into one operation with one rounding. Code generation fuses within a
-//! block, so a probe between the multiplication and the addition could prevent it and change the
-//! program's results. Every permitted pair is therefore fused here, in native and traced builds, and the
-//! permission is removed from the other operations: all builds compute the same bits.
+//! CUDA allows a compiler to fuse `a * b + c` into one operation with one rounding. Code generation fuses within a block, so
+//! a probe between the two operations could prevent fusion and change the program's results. Every permitted pair is
+//! therefore fused here, in native and traced builds, and the permission is removed from the other operations: all builds
+//! compute the same bits.
 
 use crate::ir::{Builder, Instruction, Module, Opcode::*, Value, traits::*};
 

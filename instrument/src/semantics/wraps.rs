@@ -4,8 +4,8 @@ use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value, traits::*}
 use crate::space::{Analysis, Fact, Space};
 
 /// Makes indices that wrap at 32 bits have the same effect as on a GPU, which ignores the upper half of a shared or local
-/// address. An unsigned 32-bit index below 0 becomes a 64-bit index near 2^32, which a GPU treats as negative.
-/// Sign-extending such an index, or the lower half of a constant one, gives the same address modulo 2^32.
+/// address. A wrapped unsigned 32-bit index becomes a 64-bit index near 2^32, which a GPU treats as negative. Sign-extending
+/// such an index, or the lower half of a constant one, gives the same address modulo 2^32.
 ///
 /// On a GPU, only generic addresses need this: LLVM computes those in the shared and local spaces with 32 bits. nvcc infers the
 /// space of generic ones across functions.

@@ -40,7 +40,7 @@ fn integer_of(element: &str) -> &str {
 }
 
 impl Body<'_> {
-    /// Writes the address `bytes` bytes after a pointer, in its address space.
+    /// Writes an address for accessing `bytes` bytes at a pointer, in its address space.
     fn address(&mut self, pointer: &Pointer, bytes: u32, alignment: u32, choice: u16) -> String {
         let ty = super::body::pointer_type(pointer.number);
         // Whatever the number, the masked offset keeps the access inside the 64 bytes at every pointer.

@@ -85,7 +85,7 @@ impl<'a> Body<'a> {
         self.block = name.to_owned();
     }
 
-    /// Tells the oracle about the access in the next line. In the traced program, an empty asm statement takes its place,
+    /// Calls the oracle for the access in the next line. In the traced program, an empty asm statement replaces this call,
     /// which keeps LLVM from merging adjacent accesses before they are counted.
     pub fn access(&mut self, op: Op, ty: &str, address: &str, bytes: &str) {
         let lines = self.access_lines(op, ty, address, bytes);
@@ -336,7 +336,7 @@ impl<'a> Body<'a> {
         self.scope.pointers.push(pointer);
     }
 
-    /// Starts a conditional part; returns the label of the block before it, and its number.
+    /// Starts a conditional part; returns the label of the block before it, and the part's number.
     pub fn begin_if(&mut self, condition: &str) -> (String, u32) {
         let id = self.fresh();
         let before = self.block.clone();

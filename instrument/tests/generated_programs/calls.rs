@@ -20,7 +20,7 @@ impl Body<'_> {
         allowed
     }
 
-    /// Returns the result of a call that was not made.
+    /// Returns the pointer to use if the call is not made.
     fn fallback(&self, argument: Pointer) -> Pointer {
         let space = Some(Space::Global);
         let known = |p: &&Pointer| p.number == 0 && p.writable && p.space == space;
@@ -86,7 +86,7 @@ impl Body<'_> {
         self.scope.pointers.push(fallback.either(&result, joined));
     }
 
-    /// Calls a function with the common signature, possibly itself.
+    /// Calls a function with the common signature, possibly the caller.
     pub fn call(&mut self, choices: [u16; 4]) {
         if !self.may_call() {
             return self.load(choices);

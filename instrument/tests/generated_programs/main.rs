@@ -1,11 +1,11 @@
 //! Tests with generated programs that accesses to global memory, and no others, are traced, each exactly once.
 //!
 //! Device modules with pointers to all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls and
-//! recursion, run on the CPU in two forms. In one, the generator calls an oracle before each access; the other is
-//! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both must
-//! yield the same sequence of (operation, address, width) and the same final memory. In addition, LLVM verifies each
-//! module, and in every fourth batch, both backends find the same sites, a second pass is rejected, and `--strict` rejects
-//! exactly the modules in which something is tested at run time.
+//! recursion, run on the CPU in two forms. In one, the program calls an oracle before each access; the other is
+//! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both must yield
+//! the same sequence of (operation, address, width) and the same final memory. In addition, LLVM verifies each module, and
+//! in every fourth batch, both backends find the same sites, a second pass is rejected, and `--strict` rejects exactly the
+//! modules in which something is tested at run time.
 //!
 //! CUDA C++ sources (`source/`), which Clang compiles first, are tested in the same way.
 //!
@@ -71,7 +71,7 @@ fn trees(seed: usize, batch: usize, sizes: &[usize]) -> Vec<Vec<(Tree, Mode)>> {
         let mut programs: Vec<(Tree, Mode)> = Vec::new();
         for program in 0..size {
             let tree: Tree = Box::new(strategy.new_tree(&mut runner).unwrap());
-            // A single program that stores other pointers must change the assumptions for all.
+            // A single program that stores non-global pointers must change the assumptions for the whole module.
             let mode = match (number + batch) % 4 {
                 _ if number == 1 => Mode::Smuggling,
                 0 => Mode::Plain,

@@ -30,7 +30,7 @@ impl Space {
 pub enum Mode {
     /// No restrictions.
     Free,
-    /// Memory only holds pointers to global memory, and only their addresses are converted to numbers.
+    /// Memory holds only pointers to global memory, and only such pointers are converted to numbers.
     Pure,
     /// Like `Pure`; in addition, phis and selects only join pointers to one space, and nothing else hides a pointer's
     /// origin, so that everything can be proven.

@@ -1,6 +1,6 @@
 // API for programs that control their probe at run time, and for the host code of probes (docs/probes.md).
 //
-// All functions are weak: a program that uses them compiles, links and runs without Superstep; they are null then. Check
+// All functions are weak: without Superstep, a program that uses them compiles, links and runs, and they are null. Check
 // `superstep_has_probe && superstep_has_probe()` first.
 #ifndef SUPERSTEP_RUNTIME_H
 #define SUPERSTEP_RUNTIME_H

@@ -31,7 +31,7 @@ pub struct Program<'a> {
 pub enum Verdict {
     Holds,
     Differs,
-    /// A program that the statement is about was not measured.
+    /// Data that the statement is about was not measured.
     #[default]
     NotMeasurable,
 }

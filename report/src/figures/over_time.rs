@@ -16,7 +16,7 @@ fn thousandths(value: f64) -> String {
 /// Minimum number of launches for lines instead of bars.
 const MANY: usize = 60;
 
-/// Limit on marks, above the width of a plot in pixels.
+/// Maximum number of points, beyond a plot's resolution.
 const MOST_MARKS: usize = 1000;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {

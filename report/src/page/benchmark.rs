@@ -156,7 +156,7 @@ fn opaque_kernels(name: &str, opaque: &OpaqueSummary) -> Markup {
             ("Time in ns", Cell::count(kernel.ns)),
         ]
     });
-    let caption = format!("Kernels of {name} that Superstep did not build, untraced");
+    let caption = format!("Kernels of {name} that Superstep did not build (untraced run)");
     html! { h3 { "Opaque launches" } (table(&caption, rows)) }
 }
 

@@ -74,7 +74,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
         Quantity::SuperstepStores => (of_program, Some(at), 0.5, 0.9),
         Quantity::Distance => (of_program, Some(at), 0.15, 0.85),
         Quantity::MeanOutDegree => (of_program, Some(at), 0.2, 0.8),
-        // These are the labels above the bars of the shares.
+        // Shown as labels above the bars of the shares.
         Quantity::CutX | Quantity::CutY => return false,
     };
     let height = match row.quantity {
@@ -162,7 +162,7 @@ pub(super) fn section(rows: &[Beside]) -> Markup {
     let content = html! {
         p {
             "Agreement of this run with the values that the thesis published (" (thesis()) "). \
-             Values of figures 6.7 and 6.9 were read off plots, and are " em { "close" } " within 1 %. \
+             Values of figures 6.7 and 6.9 were read off plots and count as  " em { "close" } " within 1 %. \
              All values: " code { "tables/published.csv" } "."
         }
         (table("Values of the thesis, by figure and program", rows))

@@ -76,7 +76,7 @@ fn accesses(program: &BenchmarkSummary) -> Option<f64> {
     Some((threads.loads + threads.stores + threads.atomics) as f64)
 }
 
-/// Returns the ratio, or `None` if it is meaningless: the numbers come from files.
+/// Returns the ratio, or `None` if the numbers from files make it meaningless.
 fn ratio(above: f64, below: f64) -> Option<f64> {
     let ratio = above / below;
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
@@ -98,14 +98,14 @@ impl Quantity {
         mean(self.values(run).map(|(_, value)| value))
     }
 
-    /// Draws a plot of all programs and one of each.
+    /// Draws a plot for all programs and one for each.
     fn figure(&self, runs: &[&RunSummary]) -> Multiples {
         const ALL: &str = "all programs";
         let mut lines: Vec<(String, Vec<(u64, f64)>)> = vec![(ALL.to_owned(), Vec::new())];
         for (number, run) in (0..).zip(runs) {
             lines[0].1.extend(self.mean(run).map(|mean| (number, mean)));
             for (program, value) in self.values(run) {
-                // The first line is skipped: a program may have its name.
+                // Skip the first line, whose name a program may have.
                 match lines[1..].iter_mut().find(|(name, _)| *name == program) {
                     Some((_, line)) => line.push((number, value)),
                     None => lines.push((program, vec![(number, value)])),

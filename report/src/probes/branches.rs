@@ -6,7 +6,7 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
 use crate::papers::rodinia;
 
-/// Fields of the probe.
+/// Indices of the probe's fields.
 const EXECUTIONS: usize = 0;
 const ACTIVE: usize = 1;
 const TAKEN: usize = 2;

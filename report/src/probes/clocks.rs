@@ -1,4 +1,4 @@
-//! Load balance of CTAs over SMs: Ocelot's figure 6.
+//! Load balance across SMs: Ocelot's figure 6.
 
 use super::{Program, Study, percent};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
 
 table_from! {
-    /// Balance of each program over the SMs.
+    /// Each program's balance across the SMs.
     fn summary<'a>(load, &'a Load<'a>) = "sm-balance" {
         program: String = "the program" => load.program.to_owned();
         launches: u64 = "kernel launches" => load.launches;

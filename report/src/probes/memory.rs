@@ -120,7 +120,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             format!(
                 "Thread accesses by the number of {LINE_BYTES}-byte lines that their warp touches"
             ),
-            "Accesses on the left are coalesced; those on the right spread over a line per thread (SASSI, figure 7).",
+            "Accesses on the left are coalesced; those on the right touch one line per thread (SASSI, figure 7).",
             &[],
             all.iter().map(bar_plot).collect(),
             unique_lines.clone(),

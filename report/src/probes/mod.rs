@@ -145,7 +145,7 @@ fn layout_of(bars: usize) -> Layout {
 
 fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
-        // Two decimals.
+        // Round to two decimals.
         (1e4 * part / whole).round() / 100.0
     } else {
         0.0

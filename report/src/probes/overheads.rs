@@ -32,7 +32,7 @@ pub struct Cost {
     pub kernels_ms: [f64; 2],
 }
 
-/// Returns the second over the first; `None` if the first is 0.
+/// Returns `after` divided by `before`; `None` if `before` is 0.
 fn ratio([before, after]: [f64; 2]) -> Option<f64> {
     (before > 0.0).then(|| (1e3 * after / before).round() / 1e3)
 }

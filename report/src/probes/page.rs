@@ -11,7 +11,7 @@ use superstep_table::Table;
 /// Maximum number of rows of a table on the page; the files have all of them.
 pub(super) const MOST_ROWS: usize = 40;
 
-/// Renders the page of a probe. `what` is the measured quantity, `lines` are sentences about the run.
+/// Renders the page of a probe. `what` is the measured quantity; `lines` are sentences about the run.
 pub fn page(
     title: &str,
     (probe, what): (&str, &str),

@@ -23,7 +23,7 @@ const NAME: &str = "reproduction";
 pub fn write(folder: &Path, run: &RunSummary, measured: &[(String, Metrics)]) -> Result<PathBuf> {
     let unfit = |reason: String| ReportError::Reproduction { reason };
     let Some(reproduction) = Reproduction::of(run, measured) else {
-        let found = format!("the run is of suite {}, size {}", run.suite, run.size);
+        let found = format!("the run used suite {} and size {}", run.suite, run.size);
         return Err(unfit(found));
     };
     let passed = |name: &&&str| {

@@ -107,7 +107,7 @@ impl Quantity {
         matches!(self.figure(), "6.7" | "6.9")
     }
 
-    /// Returns whether it has a value for each bin, 0 where none was published.
+    /// Returns whether each bin has a value, 0 where none was published.
     fn is_binned(self) -> bool {
         matches!(self.figure(), "6.3" | "6.5")
     }

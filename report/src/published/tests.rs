@@ -84,7 +84,7 @@ fn recorded_run_has_the_golden_digests() {
         assert_eq!(
             golden["digest"].as_str(),
             program.digest.as_deref(),
-            "{} communicates differently now: regenerate docs/reproduction.md, as it describes",
+            "{} communicates differently now; regenerate docs/reproduction.md as it describes",
             program.name
         );
     }

@@ -30,7 +30,7 @@ pub fn run_all<W, E>(
     add_chains(children, None, &mut chains, &mut ready);
     while let Some(index) = ready.pop_front() {
         let Some(work) = chains[index].rest.pop_front() else {
-            // Finished: the parent continues once all its child chains have.
+            // Finished: the parent continues once all child chains have ended.
             if let Some(parent) = chains[index].parent {
                 chains[parent].pending -= 1;
                 if chains[parent].pending == 0 {

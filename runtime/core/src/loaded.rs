@@ -51,7 +51,7 @@ pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,
 ) -> Option<Result<LoadedModule, RuntimeError>> {
-    // SAFETY: `image` points to a fat binary or to such a text, as `hash_at` requires.
+    // SAFETY: `hash_at` has the same contract.
     let hash = unsafe { hash_at(image) }?;
     Some(find(&hash, image as usize, backend))
 }

@@ -13,7 +13,7 @@
 
 /* Returns 2 to the power of `value`. */
 static inline float power_of_two(float value) {
-  /* Results beyond these bounds overflow or are zero. */
+  /* Beyond these bounds, results overflow or are zero. */
   double x = value < -200.0f ? -200.0 : value > 200.0f ? 200.0 : (double)value;
   /* The sum has no bits for a fraction: its lowest bits are the nearest integer. They are 0 for a NaN that was converted from a float. */
   double shifted = x + 0x1.8p52;
@@ -52,7 +52,7 @@ static inline float binary_logarithm(float value) {
   return value > 0.0f ? positive : beyond;
 }
 
-/* Returns a * b + c, rounded once in the mode of these MXCSR bits. In double precision, the product is exact, and so is the sum plus its
+/* Returns a * b + c, rounded once in MXCSR mode `rounding`. In double precision, the product is exact, and so is the sum plus its
  * error. */
 static inline float fused(float a, float b, float c, uint32_t rounding) {
   double product = (double)a * b, sum = product + c;

@@ -211,7 +211,7 @@ macro_rules! as_given_to {
 }
 pub(crate) use {as_given_to, cuda, cuda_alias, cuda_function, in_default_stream};
 
-/// `cudaGetLastError`: returns and clears the last error of this host thread, unless it is sticky.
+/// `cudaGetLastError`: returns the last error of this host thread, and clears it unless it is sticky.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetLastError() -> c_int {
     last_error(true)

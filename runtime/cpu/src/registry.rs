@@ -72,7 +72,7 @@ static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
 /// Module index of a host object without device code for this runtime.
 const FOREIGN_MODULE: u32 = u32::MAX;
-/// Module index of a host object whose code could not be loaded, which has been reported.
+/// Module index of a host object whose code failed to load; the error has been reported.
 const LOST_MODULE: u32 = u32::MAX - 1;
 
 unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {

@@ -24,8 +24,8 @@ pub fn session() -> &'static Session {
             compute_capability: COMPUTE_CAPABILITY,
             driver: None,
         });
-        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so this comes before the program's own handlers,
-        // and runs after them.
+        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so it is registered before the program's
+        // handlers and runs after them.
         unsafe { libc::atexit(at_exit) };
     });
     session

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* The three indices of a bin, in mapped host memory. All of them count records and only grow; the record at position p is in slot
- * p & (bin_records - 1). Only one side writes each of them, so no update of the other side can be lost. Each is in a
- * separate cache line so that the host's polling does not disturb the device's atomics. */
+ * p & (bin_records - 1). Only one side writes each of them, so no update can be lost. Each is in a separate cache line so
+ * that the host's polling does not disturb the device's atomics. */
 struct SuperstepBin {
   uint64_t reserved;     /* added to by the device: positions reserved for access groups */
   uint64_t pad0[15];

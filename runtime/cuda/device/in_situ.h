@@ -52,7 +52,7 @@ struct InSituFunction {
      * below. */
     uint32_t loads_apart, stores_apart;
     uint32_t by_class; /* loads by class, eight bits each: communicated, own, uninitialised, local */
-    /* Atomic operations on input that changed nothing in shadow memory: counted like loads, and those by this lane that were local. */
+    /* Atomic operations on input that changed nothing in shadow memory, counted like loads; and how many of this lane's were local. */
     uint32_t settled, settled_apart, local;
   } widths[IN_SITU_WIDTHS]; /* indexed by the logarithm of the width */
 };
@@ -77,7 +77,7 @@ struct InSituFunction {
 #define IN_SITU_NOT_SPLIT 141       /* words that were not split for lack of room for entries */
 #define IN_SITU_UNSHADOWED_LOADED 142 /* bytes without entries */
 #define IN_SITU_UNSHADOWED_STORED 143
-#define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, without atomic operations, that another CTA had stored in the launch */
+#define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, except by atomic operations, that another CTA had stored in the launch */
 
 /* Operations. */
 #define IN_SITU_LOAD 0

@@ -5,7 +5,7 @@
 #include "in_situ.h"
 
 #if !defined(SUPERSTEP_ON_HOST) && __CUDA_ARCH__ < 900
-#error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
+#error "the in-situ protocol exchanges 16 bytes at once, which requires sm_90; build for sm_90 or newer (--gpu-arch)"
 #endif
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline

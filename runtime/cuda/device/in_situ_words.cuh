@@ -163,7 +163,7 @@ __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   return count;
 }
 
-// Describes a load's communication: its bytes in bits 0-3, the entry's bytes that were not marked in bits 4-7, and flags.
+// Describes a load's communication: its bytes in bits 0-3, the entry's unmarked bytes in bits 4-7, and flags.
 #define COUNTS (1u << 8)
 #define IS_PAST (1u << 9)
 

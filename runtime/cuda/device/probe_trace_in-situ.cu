@@ -343,7 +343,7 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
   auto &counted = function->widths[width_log2];
   unsigned code = 0;
   if (is_simple) {
-    // If the current launch has stored there, this thread may have done so.
+    // If the current launch has stored to the line, this thread may have done so.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
     if (__builtin_expect((int)stored_in >= present, 0))
       code = load_where_stored<width_bytes>(context, of_block, launch, function->known, function->row, address);

@@ -2,7 +2,7 @@
  * compares the two). docs/capture has the protocol (protocol.md) and its proof (correctness.md).
  *
  * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and the
- * rings' data. A kernel gets its address as its first trailing parameter. The second one holds the launch number and the
+ * rings' data. A kernel's first trailing parameter is the buffer's address. The second one holds the launch number and the
  * shape, so that writing a record reads only the ring. */
 #ifndef SUPERSTEP_STREAM_H
 #define SUPERSTEP_STREAM_H

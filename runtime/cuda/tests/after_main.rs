@@ -10,7 +10,7 @@ const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
 
-/// Three handlers launch: one before the library's own handler, and two after both that and the module's.
+/// Three handlers launch: one before the library's own handler, two after the library's and the module's.
 #[test]
 fn launches_after_main_are_captured() {
     for probe in ["trace", "count"] {
@@ -37,8 +37,8 @@ fn launches_after_main_are_captured() {
     }
 }
 
-/// As on a GPU, CUDA is unloaded for the two handlers registered before its first call. Their kernels never ran, so nothing
-/// is missing.
+/// As on a GPU, handlers registered before CUDA was initialised run after it is unloaded. Their kernels never ran, so
+/// nothing is missing.
 #[test]
 fn launches_after_cuda_is_unloaded_are_not_faults() {
     for probe in ["trace", "count"] {

@@ -51,7 +51,7 @@ fn added_nodes_are_noted_as_they_are_in_the_instance() {
     };
     let expected: Vec<_> = launch("copy 3", "fill 8 with 7", "copy 1", "copy 2")
         .chain(launch("copy 3", "fill 5 with 8", "copy 11", "copy 2"))
-        // The instance was updated to the graph, except for the fill, which stays disabled.
+        // The instance was updated from the graph, but the fill stays disabled.
         .chain(launch("copy 13", "", "copy 1", "copy 2"))
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 2"))
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 12"))

@@ -112,7 +112,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
             run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, 4:0 after ?, ",
             "{environment:?}"
         );
-        // The first launch wrote there. This was lost with the shadow memory, and the bounds must show that.
+        // The first launch's write was forgotten with the shadow memory, and the bounds must show that.
         let sums = run.capture.launches().filter_map(|launch| launch.sums);
         let unknown: Vec<_> = sums
             .map(|sums| (sums.loaded.unknown, sums.unshadowed_loaded_bytes))
@@ -140,7 +140,7 @@ fn shadow_memory_stays_within_its_limit() {
     );
 }
 
-/// As in a trace, where the selection of kernels in graphs does not depend on earlier launches.
+/// As in a trace, the selection of kernels in graphs does not depend on earlier launches.
 #[test]
 fn launches_of_a_graph_kernel_are_all_summed_or_all_skipped() {
     for (variable, value, expected) in [

@@ -136,7 +136,7 @@ fn counts_equal_the_accesses_of_the_trace() {
 
 #[test]
 fn an_untraced_program_is_only_timed() {
-    // The kernels then have no trailing parameters, so the program launches the plain one.
+    // Untraced kernels have no trailing parameters, so the program launches the plain one.
     let run = Program::build("none").run("graph");
     assert_eq!(
         run.status.code(),

@@ -97,7 +97,7 @@ __global__ void nbody(int n, const float4 *position, float4 *force) {
   force[i] = make_float4(sum[0], sum[1], sum[2], 0);
 }
 
-// One row per launch: the neighbours that a row needs cross CTAs.
+// One row per launch: neighbours may be in other CTAs.
 __global__ void path(int columns, const int *wall, const int *costs, int *next) {
   int x = blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= columns)
@@ -248,7 +248,7 @@ int main(int count, char **arguments) {
     compare("nbody", device_force, force, 1e-3);
   }
   {
-    const int columns = 100000, rows = 100; // an even number: the result ends where it began
+    const int columns = 100000, rows = 100; // an even number, so the result ends up in `costs`
     std::vector<int> wall(columns * rows), costs(columns, 0), next(columns);
     unsigned state = 1;
     for (int &value : wall) {

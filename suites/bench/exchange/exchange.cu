@@ -1,4 +1,4 @@
-// Launches that pass memory on, to test in-situ aggregates, all of which are known in advance.
+// Launches that pass data on, to test in-situ aggregates, all of which are known in advance.
 //
 //   exchange WORDS TILE ROUNDS LAUNCHES       the first two are logarithms: memory of 2^WORDS words, 2^TILE per CTA
 //
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   if (argc != 5) return fprintf(stderr, "usage: exchange WORDS TILE ROUNDS LAUNCHES\n"), 2;
   const int bits = atoi(argv[1]), tile = atoi(argv[2]), rounds = atoi(argv[3]), launches = atoi(argv[4]);
   if (bits > 30 || tile < 3 || bits < tile + 2 || rounds < 1 || launches < 1)
-    return fprintf(stderr, "exchange: at most 2^30 words, at least 4 tiles of at least 2^3\n"), 2;
+    return fprintf(stderr, "exchange: at most 2^30 words, at least 4 tiles of at least 2^3 words\n"), 2;
   const unsigned ctas = 1u << (bits - tile);
   std::vector<unsigned> words(1ull << bits);
   const size_t bytes = words.size() * sizeof(unsigned);
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   const unsigned of_table = sum(words);
   unsigned expected = of_table;
   for (int launch = 0; launch < launches && !failed; ++launch) {
-    // Neither the CTA itself nor the next one, with which it shares words anyway.
+    // Skips the CTA itself and the next one, whose words it loads anyway.
     const unsigned hop = 2 + launch % (ctas - 3);
     exchange<<<ctas, THREADS>>>(memory[launch % 2], table, memory[1 - launch % 2], tile, (1u << tile) / 8, hop, rounds);
     check(cudaGetLastError(), "launch of exchange");

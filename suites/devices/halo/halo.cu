@@ -1,5 +1,5 @@
-// Hotspot 2D of the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data of the other part
-// that the CTAs at the cut load go from device to device. If there are fewer devices, the parts share one.
+// Hotspot 2D of the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data that
+// CTAs at the cut load from the other part cross devices. If there are fewer devices, the parts share one.
 //
 // Ways, separated by commas:
 //   peer       kernels load the other device's rows from its memory
@@ -86,7 +86,7 @@ struct Grid {
     int useful() const { return kTile - 2 * pyramid; }
     int ctas(int cells) const { return (cells + useful() - 1) / useful(); }
     size_t cells() const { return static_cast<size_t>(rows) * columns; }
-    // Row of a part's first CTA in the grid, as the analysis cuts it.
+    // Row of a part's first CTA, with the grid cut as in the analysis.
     int firstCta(int part) const { return (part * ctas(rows) + parts - 1) / parts; }
     int firstRow(int part) const { return part < parts ? firstCta(part) * useful() : rows; }
     // Bytes that the CTAs on both sides of the cut load from the other part in a launch.
@@ -315,7 +315,7 @@ int main(int argc, char **argv) {
     for (float &value : temperature) value = random(state, 320.0f, 340.0f);
     for (float &value : power) value = random(state, 0.0f, 1.0f);
     const std::vector<float> expected = reference(grid, temperature, power);
-    // Both processes write to it.
+    // Both processes write the result.
     const size_t bytes = grid.cells() * sizeof(float);
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED, "no memory for the result");
@@ -330,7 +330,7 @@ int main(int argc, char **argv) {
         if (way == "peer") moved = inOneProcess(grid, Way::Peer, temperature, power, result);
         else if (way == "copies") moved = inOneProcess(grid, Way::Copies, temperature, power, result);
         else if (way == "managed") moved = inOneProcess(grid, Way::Managed, temperature, power, result);
-        else CHECK(way == "processes" && begin == 0, "%s: expected peer, copies, managed, or first of all processes", way.c_str());
+        else CHECK(way == "processes" && begin == 0, "%s: expected peer, copies, managed, or, only first, processes", way.c_str());
         if (way == "processes") moved = inTwoProcesses(grid, temperature, power, result);
         const bool right = std::memcmp(result, expected.data(), bytes) == 0;
         passed &= right;

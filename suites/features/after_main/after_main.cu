@@ -1,6 +1,6 @@
-// Launches after main: by thread_local variables of a thread and of the main thread, an atexit handler, and a static variable. Each adds
-// to the results of those before it, so the sums show that all of them ran, and in which order. CUDA calls fail in a handler and a
-// global variable that existed before the first CUDA call.
+// Launches after main: by thread_local variables of a thread and of the main thread, an atexit handler, and a static
+// variable. Each adds to the results of those before it, so the sums show that all of them ran, and in which order. CUDA
+// calls fail in a handler and a destructor registered before the first CUDA call.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>

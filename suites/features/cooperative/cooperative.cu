@@ -9,7 +9,7 @@ namespace cg = cooperative_groups;
 static bool failed = false;
 static void expect(bool holds, const char *what, int line) {
     if (holds) return;
-    printf("line %d, not so: %s\n", line, what);
+    printf("line %d: expected %s\n", line, what);
     failed = true;
 }
 #define EXPECT(condition) expect((condition), #condition, __LINE__)

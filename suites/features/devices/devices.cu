@@ -7,7 +7,7 @@
 static bool failed = false;
 static void expect(bool holds, const char *what, int line) {
     if (holds) return;
-    printf("line %d, not so: %s (%s)\n", line, what, cudaGetErrorName(cudaGetLastError()));
+    printf("line %d: expected %s (%s)\n", line, what, cudaGetErrorName(cudaGetLastError()));
     failed = true;
 }
 #define EXPECT(condition) expect((condition), #condition, __LINE__)

@@ -1,4 +1,4 @@
-// A device function that other units call with pointers into either space.
+// A device function that other units call with global and shared pointers.
 #include "linked.h"
 
 // Static, with the same name as another unit's function.

@@ -1,5 +1,5 @@
-// nvcc --default-stream per-thread: stream 0 is the calling host thread's own stream. It differs from the other threads' and from the
-// legacy stream, and can be captured, also through an event into the capture of another thread.
+// nvcc --default-stream per-thread: stream 0 is the calling host thread's own stream. It differs from the other threads' and
+// from the legacy stream, and can be captured or join another thread's capture through an event.
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@
 #define EXPECT(condition)                                             \
     do {                                                              \
         if (!(condition)) {                                           \
-            std::printf("line %d: not so: %s\n", __LINE__, #condition); \
+            std::printf("line %d: expected %s\n", __LINE__, #condition); \
             failures++;                                               \
         }                                                             \
     } while (0)

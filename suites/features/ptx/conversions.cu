@@ -23,11 +23,11 @@ static uint64_t bounded(int mode, double value, wide least, wide most) {
     if (whole <= (double)least) return (uint64_t)least;
     return whole >= (double)most ? (uint64_t)most : (uint64_t)(wide)whole;
 }
-// From double precision or to 64 bits, NaN sets the highest bit.
+// Converts from double or to 64 bits: NaN becomes the highest bit.
 static uint64_t bounded_wide(int mode, double value, wide least, wide most) {
     return value != value ? (uint64_t)(least ? most : most >> 1) + 1 : bounded(mode, value, least, most);
 }
-// An integer as a double that rounds to fewer bits like the integer.
+// A double that rounds to fewer bits as the integer would.
 static double odd(wide value) {
     wide magnitude = value < 0 ? -value : value, kept = magnitude;
     int shift = 0;

@@ -204,7 +204,7 @@ bool machine() {
             (base + 5) * 6 + 1, (lane ? (t - 1) * 6 + 1 : t * 6), (lane < 30 ? (t + 2) * 6 + 1 : t * 6), (t ^ 3) * 6 + 1,
             (t - t % 8 + 1) * 6 + 1, 0xfffffc00, 1, 0x11111111u << t % 4, 7, (base * 32 + 496), base - 40, lane == 0, 8, 1};
         for (int row = 0; row < 14; row++) {
-            // the values of the lanes differ, so the result is 0
+            // match.all: the lanes' values differ, so row 8 is 7
             good &= expect("warp", host.warp[row][t], rows[row]);
         }
     }

@@ -21,7 +21,7 @@ __host__ __device__ inline To bits(From from) {
     return to;
 }
 
-// Compares results; all NaNs of a type are equal.
+// How results compare; all NaNs of a type are equal.
 enum Kind { INTEGER, SINGLE, DOUBLE, HALVES, BFLOATS, ROUGH };
 
 struct Group {

@@ -112,7 +112,7 @@ static std::vector<uint32_t> results_of(const Texture &texture, const std::vecto
         std::vector<uint32_t> others(results.size());
         SUCCEED(cudaMemcpy(others.data(), device_results, result_bytes, cudaMemcpyDeviceToHost));
         if (others != results) {
-            printf("a reference reads something else than an object: texture %d\n", number);
+            printf("a reference and an object read different values: texture %d\n", number);
             exit(1);
         }
     }

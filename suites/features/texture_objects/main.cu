@@ -16,7 +16,7 @@ static void succeed(cudaError_t status, const char *what) {
 #define SUCCEED(call) succeed((call), #call)
 static void expect(bool holds, const char *what, int i) {
     if (holds) return;
-    printf("not so at %d: %s\n", i, what);
+    printf("at %d: expected %s\n", i, what);
     failed = true;
 }
 #define EXPECT(condition) expect((condition), #condition, i)

@@ -18,7 +18,7 @@ static void succeed(cudaError_t status, const char *what) {
 
 static void expect(bool holds, const char *what) {
     if (holds) return;
-    printf("not so: %s\n", what);
+    printf("expected %s\n", what);
     failed = true;
 }
 #define EXPECT(condition) expect((condition), #condition)

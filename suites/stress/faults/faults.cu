@@ -2,13 +2,12 @@
 //
 //   faults MODE
 //
-// none      succeeds                                         assert       a device assert fails
-// illegal   a kernel writes to address 0                     reset-mid    cudaDeviceReset between two halves
-// reset-end cudaDeviceReset, then the end                    exit         ends without waiting for the device
-// abort     abort() after the kernels have ended             running      a kernel runs for a long time, to be killed
-// device-memory  takes nearly all device memory first        host-memory  can map little more host memory
-// host-dead can map no more host memory once tracing runs    much         writes a large trace, for a full disk
-// passing   launches pass memory on forever, to be killed
+// none      succeeds                                         assert       a device assert fails illegal   a kernel writes to
+// address 0                     reset-mid    cudaDeviceReset between two halves reset-end cudaDeviceReset, then the end
+// exit         ends without waiting for the device abort     abort() after the kernels have ended             running      a
+// kernel runs for a long time, to be killed device-memory  takes nearly all device memory first        host-memory  can map
+// little more host memory host-dead can map no more host memory once tracing runs    much         writes a large trace, for
+// a full disk passing   launches pass data on forever, to be killed
 
 #include <cassert>
 #include <cstdio>
@@ -40,7 +39,7 @@ __global__ void asserts(const unsigned *in, unsigned *out) {
   assert(thread != elements / 2);
 }
 
-// Runs for about `seconds`, and accesses memory all the time.
+// Runs for about `cycles`, and accesses memory all the time.
 __global__ void endless(const unsigned *in, unsigned *out, unsigned long long cycles) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const long long begin = clock64();

@@ -1,9 +1,9 @@
 // Hotspot 2D: heat spreads over a chip, a five-point stencil on a grid of cells.
 //
-// A launch advances `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and
-// stores the cells that are still valid: each step invalidates one ring of the tile, so neighbouring CTAs load
-// overlapping tiles, and CTAs of a launch need not communicate. In the next launch, its neighbours load cells that a
-// CTA stored: that halo is the communication.
+// A launch advances `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and stores
+// the cells that are still valid: each step invalidates one ring of the tile, so neighbouring CTAs load overlapping tiles,
+// and CTAs of a launch need not communicate. In the next launch, a CTA's neighbours load cells that it stored: that halo is
+// the communication.
 //
 // Arguments: rows columns steps pyramid
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTile = 16;
 
-// Weights of a step: the part of the temperature difference to each neighbour and to the surroundings that is balanced.
+// Weights of a step: the part of the temperature difference to each neighbour and to the surroundings that it evens out.
 struct Weights {
     float vertical, horizontal, surroundings, power;
 };

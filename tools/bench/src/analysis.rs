@@ -45,9 +45,9 @@ table! {
     struct Measured = "analysis" {
         measured: &'static str = "what was measured";
         wall: f64 ["M accesses/s"] = "accesses per second of wall time, in millions";
-        processor: f64 ["M accesses/s"] = "the same if each thread had its own core";
+        processor: f64 ["M accesses/s"] = "accesses per second if each thread had its own core, in millions";
         peak_mb: u64 ["MB"] = "largest resident memory of the process";
-        before_mb: u64 ["MB"] = "resident memory before";
+        before_mb: u64 ["MB"] = "resident memory before the measurement";
         written_mb: u64 ["MB"] = "written to files";
     }
 }
@@ -55,7 +55,7 @@ table! {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let scratch = scratch()?;
     say!(
-        "threads: {}; M accesses/s of wall time, and of processor time if each thread had its own core",
+        "threads: {}; M accesses/s by wall time, and by processor time if each thread had its own core",
         threads()
     );
     match (&args.capture, args.large) {

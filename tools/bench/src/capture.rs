@@ -57,7 +57,7 @@ table! {
         stored_bytes_per_access: Option<f64> ["bytes"] = "in the capture";
         slowdown: f64 = "time divided by that of the same accesses without a trace";
         lost: u64 ["accesses"] = "accesses that did not arrive";
-        dma_share: f64 = "of the speed of copies to page-locked memory";
+        dma_share: f64 = "bus bytes per second divided by those of copies to page-locked memory";
         times_thesis: Option<f64> = "accesses per second divided by those of the protocol `thesis`";
     }
 }

@@ -205,7 +205,7 @@ impl Links {
         is_counted.then(counters::read).transpose()
     }
 
-    /// Runs the program in `folder`; it checks its own result. Returns the bytes that it counted.
+    /// Runs the program, which checks its own result, in `folder`. Returns the bytes that it counted.
     fn start(
         &self,
         program: &Path,

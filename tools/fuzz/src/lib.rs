@@ -45,7 +45,7 @@ pub enum Change {
     Remove,
     /// Repeats an element of a list.
     Repeat,
-    /// Replaces it with another part of the document.
+    /// Replaces the value with another part of the document.
     Other(u16),
 }
 

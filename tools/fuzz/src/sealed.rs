@@ -126,7 +126,7 @@ impl File {
         for (index, chunk) in chunks.iter().enumerate() {
             let is_compressed = compressed.contains(&index);
             let stored = if is_compressed {
-                zstd::bulk::compress(&chunk.payload, 1).expect("memory can be compressed")
+                zstd::bulk::compress(&chunk.payload, 1).expect("compression into memory cannot fail")
             } else {
                 chunk.payload.clone()
             };

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 /// An open capture. Accesses are read on demand; everything else is in memory.
 ///
-/// A capture whose program was killed, or with truncated or damaged files, is opened as far as it is readable: `complete` is
-/// false and `problems` says what is missing.
+/// A capture whose program was killed, or whose files are truncated or damaged, is opened as far as it is readable:
+/// `complete` is false and `problems` says what is missing.
 #[derive(Debug, Default)]
 pub struct Capture {
     folder: PathBuf,

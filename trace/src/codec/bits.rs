@@ -24,7 +24,7 @@ pub(super) struct BitWriter {
     last: Partial,
 }
 
-/// Bits that do not fill a word yet: the lowest `used`, which is below 64. The others are 0.
+/// Bits that do not fill a word yet: the lowest `used` of `word`, fewer than 64. The others are 0.
 #[derive(Clone, Copy, Default)]
 struct Partial {
     word: u64,

@@ -11,7 +11,7 @@ pub(crate) struct Decoder {
     state: State,
     /// Positions of the next tag, place and number.
     at: [usize; 3],
-    /// Ends of these columns.
+    /// Ends of the tags, places and numbers.
     ends: [usize; 3],
     bits: BitReader,
     bits_start: usize,

@@ -43,7 +43,7 @@ fn check(groups: &[AccessGroup], hows: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Generates steps of a site: most lanes move, some stray, all or some lanes are active. In calm programs, lanes only move
+/// Generates steps of a site: most lanes move, some stray, and all or some are active. In calm programs, lanes only move
 /// together.
 fn steps() -> impl Strategy<Value = Vec<AccessGroup>> {
     let masks = prop_oneof![6 => Just(0u8), 1 => Just(1), 1 => Just(2), 1 => Just(3)];
@@ -124,7 +124,7 @@ proptest! {
     ) {
         check(&steps, &hows)?;
         check(&program, &hows)?;
-        // All offsets short, or long if necessary.
+        // Use short offsets, or long if necessary.
         check(&steps, &[2])?;
         check(&program, &[2])?;
     }

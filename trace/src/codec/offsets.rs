@@ -67,7 +67,7 @@ pub(super) trait Lanes: Copy {
 
     fn store(self, to: &mut Numbers);
 
-    /// Returns whether all are small enough to be compared.
+    /// Returns whether all numbers are small enough to be compared.
     fn are_close(self) -> bool;
 
     /// Returns whether each lane *l* has `first + stride * l`. All must be close.

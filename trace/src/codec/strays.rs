@@ -70,7 +70,7 @@ impl Encoder {
             index as u64 | far(index) << STRAYS_BITS
         };
         if width <= 64 / 4 - STRAYS_BITS {
-            // Four at once, because their number is unpredictable.
+            // Four strays at once, because their number is unpredictable.
             let mut left = count * each;
             while left != 0 {
                 let [a, b, c, d] = [next(), next(), next(), next()];

@@ -97,7 +97,7 @@ pub struct LaunchSums {
     /// Of those, the bytes that at least one plain store wrote.
     pub racing_bytes: u64,
     /// Bytes loaded without atomics that another CTA had stored earlier in the launch: a lower bound on what CTAs may
-    /// exchange, since another order of the CTAs may exchange more.
+    /// exchange, since they may exchange more in another order.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_loaded_bytes: u64,
     /// Such bytes loaded by atomics; always 0 on a GPU.
@@ -169,7 +169,7 @@ pub struct FirstRead {
     pub perhaps_again_bytes: u64,
 }
 
-/// Parts of tables that are too large to keep until the end.
+/// Parts of tables that are too large to keep until the program ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub received: Vec<Received>,

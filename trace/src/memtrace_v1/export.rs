@@ -62,8 +62,7 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
 
 /// Exports to a file, like [`export`].
 ///
-/// # Errors
-/// Those of [`export`], or if the file cannot be created.
+/// # Errors Fails like [`export`], or if the file cannot be created.
 pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
     let file = File::create(path).map_err(TraceError::io("create", path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

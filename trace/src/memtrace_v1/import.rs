@@ -19,7 +19,7 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Fails if a file is damaged or has more than 65536 different sites, if a grid has more than 2^32 CTAs, or if the
+/// Fails if a file is damaged, the files have more than 65536 different sites, a grid has more than 2^32 CTAs, or the
 /// capture cannot be written.
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {

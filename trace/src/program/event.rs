@@ -158,7 +158,7 @@ pub struct Block {
     pub address: u64,
     pub bytes: u64,
     pub rows: u64,
-    /// Distance between the starts of two rows.
+    /// Distance between the starts of adjacent rows.
     pub row_pitch: u64,
     pub planes: u64,
     pub plane_pitch: u64,

@@ -33,8 +33,8 @@ impl Element {
     }
 }
 
-/// Number of 32-bit registers in which a lane passes its part of the matrices to the CPU runtime. The result is in the first
-/// of them.
+/// Number of 32-bit registers in which a lane passes its part of the matrices to the CPU runtime. The result starts at the
+/// first of them.
 pub const REGISTERS: usize = 48;
 
 /// Operand of D = A · B + C; C also represents D.

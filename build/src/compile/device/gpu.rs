@@ -118,8 +118,8 @@ impl Builder {
         Ok(Native { cubins, waits })
     }
 
-    /// Returns PTX that limits the registers of kernels whose register use in `cubins` prevents launches, or residency,
-    /// possible without the probe; `None` if there are no such kernels, or in a dry run.
+    /// Returns PTX that limits the registers of kernels whose register use in `cubins` prevents launches or residency that
+    /// are possible without the probe; `None` if there are no such kernels, or in a dry run.
     fn limited(
         &self,
         ptx: &Path,

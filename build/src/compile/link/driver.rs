@@ -87,7 +87,7 @@ impl Builder {
         })
     }
 
-    /// Returns the stand-in for a library that a program needs on the CPU backend, if it is a driver library.
+    /// Returns the stand-in that a program needs for a library on the CPU backend, if any.
     pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>> {
         let is_it = |driver: &&Driver| driver.file == library.file_name();
         match DRIVERS.iter().find(is_it) {

@@ -83,7 +83,7 @@ pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library])
 
 impl Builder {
     /// Returns the first lines of a start script, which find NVIDIA's libraries or replacements if the program needs any.
-    /// The three strings are the command, the executable and the runtime, quoted for the shell.
+    /// The strings are the paths of superstep, executable and runtime, quoted for the shell.
     pub(crate) fn find_proprietary(
         &self,
         executable: &Path,

@@ -1,8 +1,8 @@
 //! Lists the modules that a program's executable loads when it starts, one list per variant.
 //!
 //! The modules of an executable and its libraries are compiled in the same stages, whichever build system built it. When a
-//! module registers itself (`runtime/core/src/loaded.rs`), the runtime loads the result, a shared object or a GPU binary,
-//! from a list named in an environment variable. Thus one executable serves both backends and all probes.
+//! module registers itself (`runtime/core/src/loaded.rs`), the runtime finds the result, a shared object or GPU binary, in
+//! the list that an environment variable names. Thus one executable serves both backends and all probes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -83,7 +83,7 @@ impl Builder {
         if records.is_empty() {
             return Err(BuildError::unsupported(
                 &program.name,
-                "it and its shared libraries contain no device code; build it with `superstep build -- make`, or its own build command; use --with to name the programs that a script starts",
+                "it and its shared libraries contain no device code; build it with `superstep build -- make`, or another command after `--`; use --with to name the programs that a script starts",
             ));
         }
         let modules = (self.options.first_module..).zip(&records);

@@ -233,8 +233,8 @@ fn text(folder: &Path) -> Result<String> {
     })
 }
 
-/// Returns the only unit of `program`. Units of projects are not numbered; a hash of all inputs distinguishes their static kernels and
-/// variables.
+/// Returns the only unit of `program`. `superstep nvcc` does not number units; a hash of path and flags distinguishes their
+/// static kernels and variables.
 fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");

@@ -21,7 +21,7 @@ struct Entry {
 };
 
 /* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has the unit's symbol as its address.
- * That section has the entries of all units in the file, including those linked into other modules. */
+ * The section has the entries of all units in the file, including those linked into other modules. */
 extern const char superstep_units[] __attribute__((visibility("hidden")));
 extern const char superstep_units_end[] __attribute__((visibility("hidden")));
 enum { UNIT = 0x5353 };

@@ -1,8 +1,8 @@
 //! Makes a unit register its device code before its global objects are constructed, since their constructors may launch kernels.
 //!
-//! nvcc registers device code in a constructor function of the unit, which g++ runs before the unit's initialisers; Clang
-//! registers it after them. Therefore a header adds an empty entry in front of all others, and [`register_first`] swaps it
-//! with Clang's.
+//! nvcc registers device code in a constructor function of the unit, which runs before the unit's initialisers; Clang
+//! registers it after them. Therefore a header puts an empty function first in `.init_array`, and [`register_first`] swaps
+//! it with Clang's.
 
 use object::elf::{FileHeader64, Rela64, SHT_SYMTAB, STT_SECTION, SymbolSection};
 use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
@@ -14,7 +14,7 @@ pub(crate) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_f
 /// Clang's function that registers a unit's kernels and variables.
 const CLANGS: &[u8] = b"__cuda_module_ctor";
 
-/// Swaps the first entry of an object with Clang's; leaves files that register nothing unchanged.
+/// Swaps an object's first initialiser with Clang's; leaves files that register nothing unchanged.
 pub(crate) fn register_first(object: &mut [u8]) {
     if let Ok(Some([one, other])) = places(object) {
         for byte in 0..WHAT_BYTES {

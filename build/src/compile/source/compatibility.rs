@@ -140,7 +140,7 @@ fn read_as(args: Args, file: &Path, text: PathBuf) -> Args {
     args.input_in(format!("{};", file.display()), text, "")
 }
 
-/// Joins every `<< <` and `>> >` of a launch without changing the length of `text`; borrowed if there are none.
+/// Joins `<< <` and `>> >` in launches without changing the length of `text`; returns `text` if there are none.
 fn join_brackets(text: &str) -> Cow<'_, str> {
     let mut launches = SPLIT_LAUNCH.captures_iter(text);
     if launches.all(|found| blanks(&found, &[1, 2, 4, 5]).next().is_none()) {

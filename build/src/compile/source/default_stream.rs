@@ -1,7 +1,7 @@
 //! Programs with a default stream per host thread, which nvcc builds with `--default-stream per-thread`.
 //!
-//! A macro makes CUDA's headers call other functions, and Clang's flag makes kernel launches call another function. nvcc
-//! launches kernels with functions from a header, so the macro alone is enough there.
+//! A macro makes CUDA's headers call per-thread functions, and Clang's flag makes kernel launches do so. nvcc launches
+//! kernels with functions from a header, so it needs only the macro.
 
 use crate::manifest::Flags;
 

@@ -16,7 +16,7 @@ fn an_explicit_folder_is_not_passed_over_silently() {
 }
 
 #[test]
-fn an_incomplete_toolkit_is_passed_over_for_the_next() {
+fn an_old_toolkit_is_passed_over_for_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let (old, good) = (dir.path().join("old"), dir.path().join("good"));
     fake_toolkit(&old, "11.8.89");

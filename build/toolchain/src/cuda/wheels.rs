@@ -106,7 +106,7 @@ pub enum WheelError {
     #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
     NoPip,
     #[error(
-        "failed to fetch the CUDA wheels: the SHA-256 of {} is {found}, not {expected}, and nothing was used; the index or mirror that pip is configured for delivers a different file", file.display()
+        "failed to fetch the CUDA wheels: the SHA-256 of {} is {found}, not {expected}, so it was not used; the index or mirror that pip is configured for serves a different file", file.display()
     )]
     WrongHash {
         file: PathBuf,

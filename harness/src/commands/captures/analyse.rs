@@ -83,7 +83,7 @@ fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     for path in paths {
         let captures = captures_in(path).map_err(failure)?;
         match captures.is_empty() {
-            // Opening it reports what is missing.
+            // Opening the path reports what is missing.
             true => all.push(path.clone()),
             false => all.extend(captures),
         }

@@ -140,7 +140,7 @@ fn with_both_injections(names: &[String]) -> Vec<&str> {
     all
 }
 
-/// Builds the three variants of each program, or with `probes` the native variant and one for each probe.
+/// Builds all variants of each program, or with `probes` the native variant and one for each probe.
 fn build_programs<'a>(
     session: &Session,
     fetched: &Fetched<'a>,

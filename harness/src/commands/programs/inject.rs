@@ -156,7 +156,7 @@ fn warn(name: &str, made: &CampaignResult, reporter: &Reporter) {
 /// Disables address randomisation in the programs that we start, since the effect of a flipped pointer bit depends on
 /// addresses.
 fn fix_addresses() {
-    /// Makes `personality` return the setting unchanged.
+    /// Makes `personality` return the current setting without changing it.
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers are passed. Children inherit the setting; this process keeps its addresses.
     unsafe {

@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Returns the reason why the two runs' times are not comparable.
+/// Returns why the two runs' times are not comparable, or `None` if they are.
 fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
     (a.backend != b.backend).then(|| {
         format!(

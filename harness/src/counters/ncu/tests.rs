@@ -37,7 +37,7 @@ fn errors_name_the_invalid_line() {
         ),
         (
             &table("\"0\",\"k\",\"m\",\"Kinst\",\"1.5\"\n"),
-            "failed to read line 2 of the counters: the unit Kinst is rounded",
+            "failed to read line 2 of the counters: counts in the unit Kinst are rounded",
         ),
         (
             &table("\"0\",\"k\",\"m\",\"inst\",\"many\"\n"),

@@ -48,7 +48,7 @@ struct Line {
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
-    /// The program with the probe `injection-profile`, which counts.
+    /// The program with the probe `injection-profile`, which counts executions.
     pub profile: &'a Path,
     /// The program with the probe `injection`, which flips a bit.
     pub flip: &'a Path,

@@ -29,7 +29,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All classes that count, in the figure's order.
+    /// All classes except missed injections, in the figure's order.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,

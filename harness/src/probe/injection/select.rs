@@ -25,7 +25,7 @@ table! {
     }
 }
 
-/// An injection into an instruction of a launch, whose thread and execution are not yet known.
+/// An injection with a chosen instruction and launch; its thread and execution are not yet known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     row: usize,

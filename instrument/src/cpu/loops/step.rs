@@ -375,7 +375,8 @@ impl<'m> Code<'_, 'm> {
         part
     }
 
-    /// Runs `callee`, a version of `region`, for the current thread of a row; returns the number of threads that have run.
+    /// Adds a call of `callee`, a version of `region`, for the current thread of a row; returns the number of threads that
+    /// have run.
     fn add_thread(
         &self,
         b: &Builder<'m>,

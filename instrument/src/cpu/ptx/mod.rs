@@ -85,7 +85,7 @@ struct Code<'m, 't> {
     operands: Operands<'m>,
     /// Values of registers that were written, or their stack slots; integers of the registers' widths.
     cells: HashMap<Register, Value<'m>>,
-    /// If there are multiple blocks: the current one, and those of the labels.
+    /// The current block, if there are multiple.
     block: Option<Block<'m>>,
     labels: HashMap<&'t str, Block<'m>>,
 }

@@ -71,7 +71,7 @@ impl Toy {
         }
     }
 
-    /// Adds a launch with its fields by unit, slot and field; for `per: thread`, over all threads, by slot and field.
+    /// Adds a launch with values by unit, slot and field; for `per: thread`, totals of all threads by slot and field.
     fn launch(self, fields: &[u64]) -> Self {
         self.launch_with_tables(fields, &[])
     }

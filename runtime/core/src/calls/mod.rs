@@ -1,4 +1,4 @@
-//! Functions in proprietary libraries whose reads and writes are known.
+//! Proprietary library functions whose reads and writes are known.
 
 mod table;
 

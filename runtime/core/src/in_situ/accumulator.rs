@@ -12,7 +12,7 @@ use superstep_trace::{
 };
 
 const CACHED_PAGES: usize = 64;
-/// Number of parts at which they are written without waiting for the end of the launch.
+/// Number of collected parts that are written without waiting for the launch to end.
 const MANY_PARTS: usize = 1 << 16;
 
 /// Aggregates the access groups that one worker passes to it, one CTA after another.
@@ -217,7 +217,7 @@ impl Access<'_> {
                 if several {
                     source.several_bytes += count;
                 }
-                // Not counted if the reader's CTA wrote first.
+                // The load is not counted if the reader's CTA wrote first.
                 let load = (!is_own).then_some(self.place);
                 let blocks = self.running.blocks;
                 self.receiver.add(word, bytes, load, (launch, cta), blocks);

@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// Returns the index of the entries for its bytes, if it is split.
+    /// Returns the index of the bytes' entries, if the word is split.
     pub const fn split_place(self) -> Option<usize> {
         if self.before == SPLIT {
             Some(self.now as usize)

@@ -26,7 +26,7 @@ impl Page {
         }
     }
 
-    /// Passes a word's entry to `visit`, or those of its bytes if it is split, each with a mask of its bytes.
+    /// Passes a word's entry, or the entries of a split word's bytes, to `visit`, each with a mask of its bytes.
     #[inline]
     pub fn each(&mut self, word: usize, bytes: u8, mut visit: impl FnMut(&mut Entry, u8)) {
         let entry = &mut self.words[word];

@@ -1,4 +1,4 @@
-//! The last writer of each byte, apart from traced launches.
+//! The last writer of each byte, ignoring traced launches.
 
 use super::entry::Entry;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Orders of generated graphs, and edges that are rejected.
+//! Tests of `node_graph`.
 
 use super::*;
 

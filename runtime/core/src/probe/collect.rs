@@ -24,7 +24,7 @@ pub struct Found {
     pub statistics: Option<Vec<u64>>,
     /// The fields of every thread by place, field and thread, if kept.
     pub threads: Option<Vec<u64>>,
-    /// The places in `threads`; `None` if it has all.
+    /// The places in `threads`; `None` means all.
     pub thread_slots: Option<Vec<u32>>,
     /// Number of threads or CTAs, or 1.
     pub units: u64,

@@ -126,7 +126,7 @@ impl Layout {
         Ok(Some(layout))
     }
 
-    /// Returns the places of `keep` that the kernel can reach, or `None` unless `keep` lists places.
+    /// Returns the places of `keep` that the kernel can reach, or `None` if `keep` is not `At`.
     pub(super) fn kept_slots(&self, keep: &KeptThreads, launch: &Launch) -> Option<Vec<u32>> {
         let KeptThreads::At(places) = keep else {
             return None;

@@ -37,7 +37,7 @@ impl Session {
             action: "remove the journal",
         })?;
         if let JournalState::Open(journal) = std::mem::replace(&mut *state, JournalState::Closed) {
-            // One that cannot be removed does no harm: the harness ignores processes without launches.
+            // A leftover journal does no harm: the harness ignores processes without launches.
             let _ = journal.remove();
         }
         Ok(())

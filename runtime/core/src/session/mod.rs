@@ -276,7 +276,7 @@ impl Session {
     /// Writes parts of the in-situ tables.
     pub fn parts(&self, parts: Parts) {
         if !parts.is_empty() {
-            // Sealed without the lock, since that is slow.
+            // Seal without the lock, since sealing is slow.
             let parts = parts.seal();
             self.with_capture(&mut self.state.lock(), |capture| capture.parts(parts));
         }

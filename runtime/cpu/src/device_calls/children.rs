@@ -175,7 +175,7 @@ pub unsafe extern "C" fn __superstep_child_stream_create(
     0
 }
 
-/// CUDA reserves small values.
+/// Next handle; CUDA reserves small ones.
 static NEXT_STREAM: AtomicUsize = AtomicUsize::new(0x100);
 
 #[unsafe(no_mangle)]

@@ -276,7 +276,7 @@ impl Cta {
         true
     }
 
-    /// Opens barriers with a thread count whose missing threads have exited. Must be called only when no thread can run.
+    /// Opens barriers with a thread count if the missing threads have exited. Must be called only when no thread can run.
     /// Returns `true` if any opened.
     pub fn release_for_exited(&mut self) -> bool {
         let exited = self.states.len() as u32 - self.alive;

@@ -81,7 +81,7 @@ pub struct StackPool {
     free: Vec<FiberStack>,
     made: usize,
     stack_bytes: usize,
-    /// Stacks allocated together; if more than one, in a mapping without guards, since the number of mappings is limited.
+    /// Number of stacks allocated together; if more than one, without guards, since the number of mappings is limited.
     pub slab: usize,
 }
 

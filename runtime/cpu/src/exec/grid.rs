@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Longest sleep between polls, since CTAs may also wait for something else.
+/// Limits sleep between polls, since CTAs may also wait for something else.
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// `grid_workspace` in CUDA's `cooperative_groups/details/driver_abi.h`.
@@ -56,7 +56,7 @@ impl Grid {
         true
     }
 
-    /// Sleeps until the barrier opens, at most [`LONGEST_SLEEP`].
+    /// Sleeps until the barrier opens, or for [`LONGEST_SLEEP`].
     pub fn wait(&self) {
         if self.announce() {
             return;

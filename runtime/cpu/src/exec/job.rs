@@ -43,7 +43,7 @@ pub struct Job {
     pub ranges: Arc<Ranges>,
     /// Number of the launch in the program (`%gridid`).
     pub grid_id: u64,
-    /// Aggregates of its accesses; `None` if they are recorded instead.
+    /// Aggregates of the accesses; `None` if they are recorded instead.
     pub running: Option<Running>,
     pub probed: Option<Box<Probed>>,
     /// Whether the module's probe has handlers that run once per warp. All kernels of the module then log, even without probe points.

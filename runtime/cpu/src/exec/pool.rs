@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Number of polls by a worker or the waiting host thread before it sleeps: tens of microseconds.
+/// Number of polls (tens of microseconds) by a worker or the waiting host thread before it sleeps.
 const SPIN_TURNS: u32 = 4000;
 /// Time without a new CTA after which CTAs are assumed to wait for others that have not started.
 const STALL: Duration = Duration::from_millis(250);

@@ -168,7 +168,7 @@ impl Worker {
     }
 
     pub fn suspend(&self, pause: Pause) {
-        // SAFETY: device calls run on a fiber, whose yielder the scheduler stored before it switched there.
+        // SAFETY: device calls run on a fiber, whose yielder the scheduler stored before resuming the fiber.
         if let Some(yielder) = unsafe { self.yielder.get().as_ref() } {
             yielder.suspend(pause);
         }

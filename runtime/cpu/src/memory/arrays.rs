@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_trace::AllocationKind;
 
-/// `cudaChannelFormatDesc`: bits per component, and a kind of any CUDA version.
+/// `cudaChannelFormatDesc`: bits per component, and a kind from any CUDA version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFormat {

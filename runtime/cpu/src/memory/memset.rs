@@ -51,7 +51,7 @@ fn fill_rows(
 pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
     if crate::device_calls::device_heap::range_of(address).is_none() {
         check_side(
-            "a memset by a kernel",
+            "a kernel's memset",
             "destination",
             address,
             bytes,

@@ -203,7 +203,7 @@ pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResul
         None => "nothing is allocated".to_owned(),
     };
     session().warning(format_args!(
-        "the program frees address {address:#x}, where no such allocation starts: {location}"
+        "the program frees address {address:#x}, where no allocation of the right kind starts: {location}"
     ));
     Err(CudaError::INVALID_VALUE)
 }

@@ -69,8 +69,7 @@ pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
     const DOING: &str = "write the trace's device memory";
     let bytes = size_of_val(words);
     let address = device_memory(bytes.max(8), "trace")?;
-    // Not in the legacy stream, which waits for all others: that is an error while one of them is being captured into a
-    // graph.
+    // The legacy stream would wait for all others, which is an error while one of them is being captured into a graph.
     let stream = Stream::create()?;
     // SAFETY: both sides hold `bytes` bytes, and the source lives until the stream has been synchronized.
     let copied = unsafe { copy_to_device(address, words.as_ptr().cast(), bytes, stream) };

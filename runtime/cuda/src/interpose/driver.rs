@@ -19,7 +19,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 /// Notes the handle that the program got for the kernel with this stub.
 fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
-        // SAFETY: the runtime has just written the handle there.
+        // SAFETY: the runtime has just written the handle.
         let handle = unsafe { *handle };
         runtime().modules.lock().add_handle(handle, stub);
     }
@@ -145,7 +145,7 @@ unsafe fn entry(
     let per_thread = flags & PER_THREAD != 0 || per_thread && flags == 0;
     // SAFETY: the caller passes a zero-terminated name.
     let name = unsafe { CStr::from_ptr(symbol) }.to_bytes();
-    // SAFETY: the caller passes room for a pointer; the driver has just written a function there, if there is one.
+    // SAFETY: the caller passes room for a pointer; the driver has just written a function's address or null.
     let found = unsafe { &mut *function };
     let ours = match name {
         // This name can mean either of two functions, depending on the CUDA version for which the caller was built.

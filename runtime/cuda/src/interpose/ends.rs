@@ -40,8 +40,8 @@ unsafe extern "C" fn absent() -> c_int {
 /// variadic.
 macro_rules! before_exec {
     ($($name:ident)*) => {
-        /// The C library's functions. A forked process that is about to replace itself must not look them up, so this is
-        /// done when this library is loaded.
+        /// The C library's functions. A forked process that is about to replace itself must not look them up, so this
+        /// library does when it is loaded.
         static REAL: std::sync::OnceLock<Real> = std::sync::OnceLock::new();
 
         #[derive(Debug)]

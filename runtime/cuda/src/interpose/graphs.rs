@@ -35,7 +35,7 @@ const DEVICE_LAUNCH: u64 = cudaGraphInstantiateFlags::cudaGraphInstantiateFlagDe
 
 fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u64) -> Status {
     if status.is_success() && !instance.is_null() {
-        // SAFETY: the runtime has just written the handle there.
+        // SAFETY: the runtime has just written the handle.
         does(unsafe { *instance }, graph);
     }
     if flags & DEVICE_LAUNCH != 0 && runtime().is_probed() {
@@ -255,7 +255,7 @@ interposed! {
     [cudaGraphClone](clone: *mut Graph, graph: Graph) |real| {
         let status = real();
         if status.is_success() && !clone.is_null() {
-            // SAFETY: the runtime has just written the handle there.
+            // SAFETY: the runtime has just written the handle.
             runtime().graphs.cloned(unsafe { *clone }, graph);
         }
         status

@@ -10,7 +10,7 @@ use superstep_trace::AllocationKind;
 
 fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
     if status.is_success() && !pointer.is_null() && bytes > 0 {
-        // SAFETY: the runtime has just written the address there.
+        // SAFETY: the runtime has just written the address.
         runtime().allocated(unsafe { *pointer } as u64, bytes as u64, kind);
     }
     status
@@ -66,7 +66,7 @@ fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows:
     if !status.is_success() || pitch.is_null() {
         return status;
     }
-    // SAFETY: the call has just written the pitch there.
+    // SAFETY: the call has just written the pitch.
     noted(
         status,
         pointer,

@@ -94,7 +94,7 @@ fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {
         return real();
     }
     session().fault(format!(
-        "{what} is not supported in a traced program; build the program without it to trace it"
+        "{what} is not supported in a traced program; build the program without it"
     ));
     Status::NOT_SUPPORTED
 }

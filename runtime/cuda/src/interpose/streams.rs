@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint};
 
 fn made(status: Status, stream: *mut Stream) -> Status {
     if status.is_success() && !stream.is_null() {
-        // SAFETY: the runtime has just written the handle there.
+        // SAFETY: the runtime has just written the handle.
         let handle = unsafe { *stream };
         let per_thread = false;
         runtime().stream(StreamArgument { handle, per_thread });

@@ -74,7 +74,7 @@ pub enum RecordError {
     AddressSpaceLimit,
     #[error("shadow memory would take more than the {0} bytes that --shadow-memory allows")]
     ShadowMemoryLimit(u64),
-    #[error("shadow memory would take {bytes} of the device's last {free} bytes")]
+    #[error("shadow memory would take {bytes} of the device's {free} free bytes")]
     NoShadowMemory { bytes: u64, free: usize },
     #[error("failed to find a place for each block of shadow memory")]
     ShadowTable,

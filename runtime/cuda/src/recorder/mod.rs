@@ -28,7 +28,7 @@ use launch::graph_nodes::Insertion;
 use superstep_trace::AllocationKind;
 
 pub trait Recorder: Send + Sync {
-    /// Launches a kernel into a stream. Returns an error if it cannot be recorded, and so does not run.
+    /// Launches a kernel into a stream. Returns an error, without running it, if it cannot be recorded.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError>;
 
     fn add_to_graph(
@@ -53,7 +53,7 @@ pub enum HostAccess<'a> {
     Freed {
         address: u64,
     },
-    /// The host has written, or will write in stream order.
+    /// The host has written this range, or will in stream order.
     Wrote {
         address: u64,
         bytes: u64,

@@ -23,7 +23,7 @@ use superstep_trace::probe::NATIVE_SUFFIX;
 
 const CONTEXT_BYTES: usize = 128;
 
-/// Maximum number of bytes of dynamic shared memory that needs no attribute.
+/// Bytes of dynamic shared memory that a kernel may use without opting in.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl Recorder for Probing {
         }
         let (status, found) =
             self.with_memory(call, kernel, active.clone(), &layout, &parameters)?;
-        // Not under the lock, since the program's observers may call CUDA and launch kernels.
+        // Called without the lock, since the program's observers may launch kernels.
         if let Some((fields, tables, elapsed_ns)) = found.filter(|_| wanted) {
             session().probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
         }
@@ -90,7 +90,7 @@ impl Recorder for Probing {
 }
 
 impl Probing {
-    /// Launches with the probe's memory, waits, and reads it.
+    /// Launches the kernel, waits, and reads the probe's memory.
     fn with_memory(
         &self,
         call: &Call<'_>,
@@ -121,7 +121,7 @@ impl Probing {
         Ok((status, found))
     }
 
-    /// Returns the native copy of a kernel on this device. Only for plain launches, since the driver launches it.
+    /// Returns the native copy of a kernel on this device. `None` unless `call` is plain, since the driver launches it.
     fn native(&self, call: &Call<'_>, kernel: &Kernel) -> Option<Function> {
         if call.form != Form::Plain {
             return None;

@@ -80,8 +80,8 @@ impl Runtime {
         device.as_ref().ok()
     }
 
-    /// Like [`device`](Self::device), but for a launch. Its failure is reported as a fault, since many programs do not check
-    /// their launches.
+    /// Like [`device`](Self::device), but for a launch. Reports an error as a fault, since many programs do not check their
+    /// launches.
     pub fn device_to_launch_on(&self) -> Option<&Device> {
         static REPORTED: Once = Once::new();
         self.device();
@@ -104,8 +104,8 @@ impl Runtime {
         self.has_ended() && device::is_unloading()
     }
 
-    /// Registers the handlers that end the run, or ends it again. Requires the CUDA context, since the handlers must run
-    /// before its destruction.
+    /// Registers the handlers that end the run; ends it again if it has ended. Requires the CUDA context, since the handlers
+    /// must run before its destruction.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -284,7 +284,7 @@ impl Runtime {
 
 extern "C" fn at_exit() {
     let runtime = runtime();
-    // The threads to wait for are the parent's.
+    // A forked child has no threads to wait for.
     if is_used_fork() {
         return;
     }

@@ -79,7 +79,7 @@ impl Reference {
         })
     }
 
-    /// Collects the launches recorded in `capture`, whose run skipped all that can be skipped individually.
+    /// Collects the launches recorded in `capture`, whose run skipped every launch that can be skipped individually.
     pub fn learn_alike(&mut self, capture: &Capture) {
         let taken = capture
             .launches()
@@ -148,7 +148,7 @@ impl Reference {
         }
     }
 
-    /// Judges the capture of a run with `selection`, which may have been killed.
+    /// Judges the capture of a run with `selection`; the run may have been killed.
     ///
     /// # Errors
     /// The capture could not be read to its end. This counts as a problem, too, unless the user interrupted the reading.
@@ -332,7 +332,7 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     sums
 }
 
-/// Returns whether counts are wrong: those of a whole launch must be equal, those of a part may be lower.
+/// Returns whether counts are wrong: those of a whole launch must be equal; those of a part may be lower.
 fn differs(found: SiteCount, expected: SiteCount, is_whole: bool) -> bool {
     let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
     found != expected && (is_whole || !is_less)

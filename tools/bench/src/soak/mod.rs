@@ -33,7 +33,7 @@ pub struct Args {
     /// bundles, the suites given by --suite are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
-    /// Number of hours to keep starting new cases.
+    /// Keep starting new cases for this many hours.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
     /// Seed from which the cases' seeds are drawn [default: the time].

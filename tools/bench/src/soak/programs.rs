@@ -191,7 +191,7 @@ impl Program<'_> {
         (self.built).run(Kind::Traced, &execution, folder, Some(&capture))
     }
 
-    /// Checks the program's output against the manifest, and the summary of its runtime.
+    /// Checks the program's output against the manifest, and its runtime's summary for faults.
     pub fn checks(&self, run: &Run) -> Vec<Check> {
         let mut checks = check_manifest(&run.files, &self.built.benchmark.checks);
         checks.extend(check_runtime(run.files.name, &run.summary));

@@ -86,14 +86,14 @@ const SETTINGS: [Setting; 5] = [
     ),
 ];
 
-/// Launches per run of the stress kernel; traced on a GPU, it runs 25 times.
+/// Launches of the stress kernel per run; on a GPU, there are 25 traced runs.
 const LAUNCHES: u32 = 40;
 const MANY: &str = "70000";
 
 pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     let mut cases = [stress(), ways(), faults()].concat();
     if protocol == Protocol::InSitu {
-        // On a GPU, tables of transfers are written every ten seconds, at the next launch.
+        // On a GPU, a launch writes the tables of transfers if ten seconds have passed.
         cases.push(Case {
             kill_after_s: Some(17),
             end: KILLED,

@@ -243,7 +243,7 @@ impl Stress<'_> {
         })
     }
 
-    /// Compares the accesses of a run with those of the first run with the same number.
+    /// Compares a run's accesses with those of the first run with the same [`Case::same`].
     fn same(&mut self, case: &Case, found: &Result<CaptureTotals, Failure>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
         let first = self.fingerprints.entry(number);
@@ -259,7 +259,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// Reports a launch that takes too long.
+/// Reports tracing that slows a launch too much.
 fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     let each = |figures: &[Value]| {
         let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();

@@ -23,7 +23,7 @@ fn a_folder_without_the_stamp_is_not_used() {
 }
 
 #[test]
-fn the_folder_changes_with_the_pins() {
+fn the_stamp_contains_every_pinned_hash() {
     let text = stamp();
     for wheel in PINS {
         assert!(text.contains(wheel.sha256) && wheel.sha256.len() == 64);
@@ -100,7 +100,7 @@ fn a_file_that_changed_after_the_download_is_refused() {
     std::fs::write(&file, "other bytes").unwrap();
     let error = downloaded(&PINS[3], dir.path()).unwrap_err().to_string();
     assert!(
-        error.contains(PINS[3].sha256) && error.contains("nothing was used"),
+        error.contains(PINS[3].sha256) && error.contains("it was not used"),
         "{error}"
     );
 }

@@ -61,7 +61,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Reruns a failed CTA thread by thread if that is needed to identify the thread. The launch's memory is invalid anyway.
+    /// Reruns a failed CTA thread by thread if the failed thread is unknown. The launch's memory is invalid anyway.
     fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
         if self.worker.knows_thread.replace(true) {
             return failure;

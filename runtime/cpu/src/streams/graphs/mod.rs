@@ -100,7 +100,7 @@ pub fn host_function(
     structures::call(&host)
 }
 
-/// Adds a node for an event to the capture of `stream`; `false` if there is none.
+/// Adds a node for an event to the capture of `stream`; `false` without a capture.
 pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Result<bool, CudaError> {
     let event = event as usize;
     let work = if is_wait {

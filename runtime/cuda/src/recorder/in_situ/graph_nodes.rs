@@ -54,8 +54,8 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Takes the first kernel of the same name, since most handles in child graphs and clones are unknown. Keeps the order
-/// within a buffer.
+/// Takes the first kernel of the same name, since most handles in child graphs and clones are unknown. Kernels of a buffer
+/// stay in order.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
     let mut before = HashSet::new();

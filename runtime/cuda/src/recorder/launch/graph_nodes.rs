@@ -23,7 +23,7 @@ use superstep_trace::{OpaqueGeometry, Probe};
 pub trait Insertion {
     fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
 
-    /// Returns the buffer of the kernels before this place, or another one.
+    /// Returns the buffer of the kernels before this place, or an unused one.
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError>;
 
     /// Adds the kernel that empties a buffer.

@@ -48,10 +48,10 @@ pub struct Call<'a> {
 /// The origin of a launch, and its number.
 #[derive(Default)]
 pub struct Origin {
-    /// Sequence number of the launch whose kernel requested it; `None` for the host's.
+    /// Sequence number of the parent's launch; `None` if the host launched.
     pub parent: Option<u64>,
     pub in_graph: bool,
-    /// Its own sequence number, once it has begun.
+    /// This launch's sequence number, once it has begun.
     pub sequence: Cell<Option<u64>>,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Call<'a> {
         let name = &kernel.name;
         match status {
             Status::LAUNCH_OUT_OF_RESOURCES => session().fault(format!(
-                "failed to launch {name} with its trace: a CTA of {threads} threads needs more registers than an SM has, because a \
+                "failed to launch {name} with its probe: a CTA of {threads} threads needs more registers than an SM has, because a \
                  traced kernel uses more of them; build for this GPU's architecture (--gpu-arch), which limits the registers so that the \
                  untraced kernel's CTAs still fit, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
             )),
@@ -254,7 +254,7 @@ impl<'a> Call<'a> {
                 let sms = attribute_of(current_device(), attribute).unwrap_or(0);
                 let wanted = self.grid.iter().map(|&n| u64::from(n)).product::<u64>();
                 session().fault(format!(
-                    "failed to launch {name} with its trace: {} CTAs of the traced kernel fit on the device at the same time, but the \
+                    "failed to launch {name} with its probe: {} CTAs of the traced kernel fit on the device at the same time, but the \
                      cooperative launch has {wanted}; ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the number instead of \
                      hard-coding it, or launch fewer CTAs",
                     ctas * sms
@@ -317,7 +317,7 @@ pub fn cannot_launch(kernel: &str, error: RecordError) -> Status {
     if let RecordError::Refused(status) = error {
         return status;
     }
-    session().fault(format!("failed to launch {kernel} with its trace: {error}"));
+    session().fault(format!("failed to launch {kernel} with its probe: {error}"));
     Status::MEMORY_ALLOCATION
 }
 

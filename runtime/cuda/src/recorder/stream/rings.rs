@@ -1,4 +1,4 @@
-//! The host's view of a buffer, with pieces from the device, ring by ring.
+//! The host's view of a buffer, whose rings hold pieces from the device.
 
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};

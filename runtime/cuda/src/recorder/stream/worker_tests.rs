@@ -23,7 +23,7 @@ use superstep_trace::{
 #[derive(Clone, Default)]
 struct Seen {
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
-    /// The launch at whose chunk to panic.
+    /// Panics at a chunk of this launch.
     trap: Option<u32>,
     /// The file to which chunks are written.
     file: Option<StreamWriter>,

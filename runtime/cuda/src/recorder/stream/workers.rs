@@ -120,7 +120,7 @@ pub struct Worker<S> {
     unreported: Vec<(Arc<Ticket>, Ending)>,
     /// When this worker last found a piece.
     last_move: Instant,
-    /// How long it sleeps next if it finds none.
+    /// How long the worker sleeps next if it finds no piece.
     nap: Duration,
     /// Set while `run` is in progress, so that `run` finds it set after a panic.
     working: bool,
@@ -232,7 +232,7 @@ impl<S: Sink> Worker<S> {
         }
         let mut busy = Instant::now();
         loop {
-            // Takes many at once, so that it rarely needs the lock.
+            // Takes many tickets at once, to rarely lock the queue.
             let tickets = self.queue.from(self.serial, MOST_AT_ONCE);
             if !tickets.is_empty() {
                 for ticket in &tickets {
@@ -433,7 +433,7 @@ impl<S: Sink> Worker<S> {
             (taken, taken.is_some() && keeps)
         })?;
         if wrote {
-            // Only groups from this ring have not been written yet.
+            // All groups not yet written are from this ring.
             for other in std::mem::take(&mut self.keeps) {
                 if other == ring {
                     self.keeps.push(ring);

@@ -19,7 +19,7 @@ struct Memory {
     words: Vec<AtomicU64>,
 }
 
-/// Relaxed, since the fence before it orders it. ThreadSanitizer does not support fences.
+/// Relaxed suffices after a fence, but ThreadSanitizer does not support fences.
 const ACKNOWLEDGE: Ordering = match cfg!(superstep_sanitized) {
     true => Ordering::Release,
     false => Ordering::Relaxed,

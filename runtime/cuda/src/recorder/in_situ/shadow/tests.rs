@@ -46,7 +46,7 @@ fn pieces_join_and_edges_are_separate() {
     let (pieces, edges) = memory.pieces(Unit::Word, block + 1, 10);
     assert_eq!(pieces, [(0x1000_0010, 16)]);
     assert_eq!(edges, [0x1000_0000, 0x1000_0020]);
-    // Two blocks whose shadows follow each other, one without, and one elsewhere.
+    // Two blocks with adjacent shadows, one without a shadow, and one with its shadow elsewhere.
     let (pieces, edges) = memory.pieces(Unit::Word, block, 4 * block);
     assert_eq!(
         pieces,
@@ -85,7 +85,7 @@ fn an_allocation_has_exclusive_use_of_its_last_line() {
 }
 
 #[test]
-fn each_block_has_its_place() {
+fn each_block_has_a_place_in_the_table() {
     let mut memory = shadow(&[(5, 1), (5 + FEWEST_PLACES as u64, 2)]);
     let table = memory.table().unwrap();
     assert_eq!(table.len(), 2 * FEWEST_PLACES);

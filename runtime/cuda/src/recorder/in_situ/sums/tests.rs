@@ -20,7 +20,7 @@ fn copies_add_up_by_operation_width_and_class() {
     let mut copies = vec![0; COPIES * SUMS];
     copies[2 * CLASSES] = 32; // communicated loads of 4 bytes
     copies[SUMS + 2 * CLASSES] = 1;
-    copies[2 * CLASSES + INPUT_CLASS] = 40; // all of these loads
+    copies[2 * CLASSES + INPUT_CLASS] = 40; // all loads of 4 bytes
     copies[(WIDTHS + 3) * CLASSES + 7] = 5; // stores of 8 bytes
     copies[BYTES + 2] = 3;
     copies[MISSING] = 30;

@@ -15,7 +15,7 @@ const PROGRAMS: u64 = 1000;
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
     launches: Vec<LaunchSums>,
-    /// Bytes and loads by source and receiver, each with launch and first CTA of a block.
+    /// Bytes and loads by source and receiver, each given as a launch and a block's first CTA.
     received: BTreeMap<[u32; 4], (u64, u64)>,
     /// Bytes, by storing and receiving launch.
     received_of_launches: BTreeMap<[u32; 2], u64>,

@@ -50,7 +50,7 @@ unsigned below(unsigned limit) {
   return (unsigned)((chance >> 32) * limit >> 32);
 }
 
-// Returns a random one of the bits.
+// Returns a random bit that is set.
 unsigned any_of(unsigned bits) {
   const unsigned turn = below(32);
   const unsigned turned = bits >> turn | (turn ? bits << (32 - turn) : 0);
@@ -106,7 +106,7 @@ void start(unsigned some) {
   running |= some;
 }
 
-// Lets others run in between. A waiting warp starts, and in half of the cases runs to its end.
+// Lets other lanes run. A waiting warp starts, and in half of the cases runs to its end.
 void meanwhile() {
   if (waiting != 0) {
     const unsigned next = any_of(waiting);
