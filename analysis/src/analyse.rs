@@ -287,8 +287,8 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     all
 }
 
-/// Returns whether the host may write such memory without a call: variables with initial values, and memory shared with the
-/// device or with another process. Values in it that no kernel wrote came from the host.
+/// Returns whether the host may write memory of this kind without a call: variables with initial values, and memory shared
+/// with the device or with another process. Values in it that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed

@@ -27,7 +27,7 @@ pub enum AnalysisError {
     )]
     NeedsTrace { what: &'static str },
     #[error(
-        "failed to keep part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
+        "failed to store part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
         path.display()
     )]
     Spill {

@@ -78,7 +78,7 @@ pub fn estimate<'a>(strata: impl IntoIterator<Item = &'a Stratum>) -> Estimate {
     }
 }
 
-/// Returns the 97.5% quantile of Student's distribution to three digits, for the degrees of freedom rounded down.
+/// Returns the 97.5% quantile of Student's distribution to three decimals, for the degrees of freedom rounded down.
 fn student_quantile(freedom: f64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

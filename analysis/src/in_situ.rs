@@ -271,7 +271,7 @@ fn stored_within_the_launch(bounds: &mut VolumeBounds) {
     }
 }
 
-/// Widens bounds for bytes of unknown exact source that a launch of `ctas` CTAs wrote and another launch read.
+/// Widens bounds for bytes that a launch of `ctas` CTAs wrote and another launch read, if their exact source is unknown.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     // A byte is received from each CTA that wrote it, and counts as a communicated store of each. One store has been
     // counted.

@@ -202,7 +202,7 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
     Ok(())
 }
 
-/// Writes tables as CSV and JSON into `folder`, which is created. Returns the paths.
+/// Writes tables as CSV and JSON into `folder`, creating it if needed. Returns the paths.
 pub fn write(folder: &Path, tables: &[Table]) -> Result<Vec<PathBuf>> {
     let formats = [Format::Csv, Format::Json];
     let files = tables

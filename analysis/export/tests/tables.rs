@@ -31,7 +31,7 @@ fn rows(path: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn accesses_as_csv() {
+fn accesses_are_written_as_csv() {
     let expected = "launch,site,op,cta,warp,lane,sm,width_bytes,address,allocation,offset
 0,1,store,0,0,0,5,4,123145302310912,0,0
 0,1,store,0,0,1,5,4,123145302310916,0,4
@@ -68,7 +68,7 @@ fn a_launch_by_a_kernel_names_its_parent() {
 }
 
 #[test]
-fn launches_sites_allocations_and_transfers_as_csv() {
+fn the_other_tables_are_written_as_csv() {
     assert_eq!(
         text(Format::Csv, TableName::Launches),
         "launch,stream,superstep,kernel,kernel_symbol,parent,grid_x,grid_y,grid_z,block_x,block_y,block_z,static_shared_bytes,dynamic_shared_bytes,thread_accesses,elapsed_ns,outcome

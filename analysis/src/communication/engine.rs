@@ -4,7 +4,7 @@ use super::input::block::{
     Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
 };
 use super::input::record::{Record, WideAccess, WideAccesses};
-use super::output::detail::{Found, Regions};
+use super::output::detail::{Found, Regions, SiteFlow, site_flows};
 use super::output::kept::Kept;
 use super::output::part::{LaunchPart, WideSource};
 use super::output::strides::{LaunchStrides, Run, StrideCounts, add, distances};
@@ -96,6 +96,7 @@ pub struct Engine {
     kernel_of: Vec<u32>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
+    site_flows: Vec<SiteFlow>,
     strides: Vec<LaunchStrides>,
     kept: Kept,
 }
@@ -121,6 +122,7 @@ impl Engine {
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
+            site_flows: Vec::new(),
             strides: Vec::new(),
             kept: Kept::new(limit, cancellation),
             limit: limit.clone(),
@@ -411,6 +413,8 @@ impl Engine {
         }
         let kernel = self.kernel_of[position as usize];
         self.unwritten.launch(position, kernel, part.unwritten);
+        self.site_flows
+            .extend(site_flows(position, part.site_flows));
         let volume = &mut self.launches[position as usize].volume;
         *volume += part.volume;
         for (source_launch, amount) in part.flows {
@@ -473,7 +477,7 @@ impl Engine {
             flows: self.flows,
             transfers: Transfers::new(transfers?),
             strides: self.strides,
-            sites: found.sites,
+            site_flows: self.site_flows,
             arrays: found.arrays,
             within_launch: found.within_launch,
             footprints,

@@ -17,7 +17,9 @@ pub use engine::{Engine, Options};
 pub(crate) use input::block::{BLOCK_RECORDS, Block};
 pub(crate) use input::packets::{Cutter, OfLaunch, Packet, unpacked};
 pub(crate) use input::record::{Record, WideAccesses};
-pub use output::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
+pub use output::detail::{
+    ArrayVolume, Footprint, SiteFlow, SiteFlowAmount, SiteFlowKey, WithinLaunch,
+};
 pub(crate) use output::part::{Sums, WidePart};
 pub use output::strides::{LaunchStrides, StrideCounts};
 pub(crate) use output::strides::{Run, add, distances};

@@ -3,8 +3,9 @@
 use super::{Source, share};
 use crate::columns;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use superstep_table::table;
+use superstep_trace::SiteId;
 
 table! {
     /// One line of a kernel's source.
@@ -21,23 +22,26 @@ table! {
 
 /// Returns the communicating lines, in descending order of communicated bytes.
 pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
-    let mut lines: BTreeMap<(&str, u32, &str), (u64, u64)> = BTreeMap::new();
+    let mut lines: BTreeMap<(&str, u32, &str), (BTreeSet<SiteId>, u64)> = BTreeMap::new();
     let mut all = 0;
-    for volume in &source.communication.sites {
-        let place = source.sites.get(volume.site).map_or(("", 0, ""), |site| {
-            (site.file.as_str(), site.line, site.function.as_str())
-        });
+    for flow in &source.communication.site_flows {
+        let place = source
+            .sites
+            .get(flow.of.reader)
+            .map_or(("", 0, ""), |site| {
+                (site.file.as_str(), site.line, site.function.as_str())
+            });
         let line = lines.entry(place).or_default();
-        line.0 += 1;
-        line.1 += volume.communicated_loaded_bytes;
-        all += volume.communicated_loaded_bytes;
+        line.0.insert(flow.of.reader);
+        line.1 += flow.amount.loaded_bytes;
+        all += flow.amount.loaded_bytes;
     }
     let mut rows: Vec<LineRow> = (lines.into_iter())
         .map(|((file, line, function), (sites, bytes))| LineRow {
             file: file.to_owned(),
             line,
             function: function.to_owned(),
-            sites,
+            sites: sites.len() as u64,
             communicated_loaded_bytes: bytes,
             share: share(bytes, all),
         })

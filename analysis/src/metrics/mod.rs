@@ -3,6 +3,7 @@
 pub mod arrays;
 pub mod bounds;
 pub mod footprint;
+pub mod line_flows;
 pub mod lines;
 pub mod opaque;
 pub mod pattern;
@@ -102,6 +103,10 @@ impl<'a> Source<'a> {
         self.grids.get(launch as usize).copied().unwrap_or([1; 3])
     }
 
+    fn allocation(&self, id: Option<AllocationId>) -> Option<&'a AllocationInfo> {
+        id.and_then(|id| self.allocations.get(id.0 as usize))
+    }
+
     /// Returns each launch's kernel, numbered in order of first launch.
     pub fn kernels(&self) -> Vec<u32> {
         let kernels = &self.communication.kernels;
@@ -162,6 +167,8 @@ metrics! {
     patterns: pattern::PatternRow,
     scaling: scaling::ScalingRow,
     lines: lines::LineRow,
+    /// Empty in situ.
+    line_flows: line_flows::LineFlowRow,
     arrays: arrays::ArrayRow,
     footprints: footprint::FootprintRow,
     /// Empty if the capture has no times.
@@ -238,6 +245,7 @@ impl Metrics {
             patterns: patterns?,
             scaling: scaling?,
             lines: lines::rows(source),
+            line_flows: line_flows::rows(source),
             arrays: arrays::rows(source),
             footprints: footprint::rows(source),
             within_launch: within_launch::rows(source),

@@ -22,7 +22,7 @@ table! {
     pub struct ScalingRow = "scaling": Deserialize {
         gpus: u64 ["GPUs"] = "number of GPUs";
         cut: String = "x, y, z, or linear: blocks of CTA numbers";
-        best: bool = "whether the cut has the least time among those about as even as the most even";
+        best: bool = "whether the cut takes the least time among those about as even as the most even one";
         crossing_bytes: u64 ["bytes"] = "transfers between CTAs on different GPUs";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         imbalance: f64 = "maximum number of CTAs on one GPU over the mean";

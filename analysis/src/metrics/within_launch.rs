@@ -30,10 +30,7 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
     for found in &communication.within_launch {
         let site = source.sites.get(found.site);
         let place = site.map_or(("", 0), |site| (site.file.as_str(), site.line));
-        let info = match found.allocation {
-            Some(id) => source.allocations.get(id.0 as usize).unwrap_or(&nothing),
-            None => &nothing,
-        };
+        let info = source.allocation(found.allocation).unwrap_or(&nothing);
         let line = lines.entry((found.kernel, place, &info.name, &info.place));
         let (loaded, atomic) = line.or_default();
         match site.is_some_and(|site| site.op == Op::Load) {

@@ -237,8 +237,8 @@ pub(super) fn metrics() -> Metrics {
 fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics {
     use superstep_analysis::communication::UnwrittenRead;
     use superstep_analysis::communication::{
-        ArrayVolume, Communication, Footprint, LaunchStrides, LaunchVolume, SiteVolume, Transfer,
-        Volume,
+        ArrayVolume, Communication, Footprint, LaunchStrides, LaunchVolume, SiteFlow,
+        SiteFlowAmount, SiteFlowKey, Transfer, Volume,
     };
     use superstep_analysis::metrics::{AllocationInfo, Source};
     use superstep_trace::{AllocationId, LaunchId, SiteId, StreamId};
@@ -262,9 +262,18 @@ fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics 
     };
     let allocation = Some(AllocationId(0));
     let communication = Communication {
-        sites: vec![SiteVolume {
-            site: SiteId(3),
-            communicated_loaded_bytes: 128,
+        site_flows: vec![SiteFlow {
+            receiver_launch: 1,
+            of: SiteFlowKey {
+                source_launch: 0,
+                writer: SiteId(3),
+                reader: SiteId(3),
+                allocation,
+            },
+            amount: SiteFlowAmount {
+                loaded_bytes: 128,
+                other_cta_bytes: 128,
+            },
         }],
         arrays: vec![ArrayVolume {
             allocation,

@@ -24,7 +24,7 @@ mod place {
     pub const ADDRESS: usize = 8;
 }
 
-/// Maximum number of lanes in a group that takes fewer instructions.
+/// Maximum number of lanes in a group that is copied with fewer instructions.
 const FEW_LANES: usize = 8;
 
 pub struct Pools {
@@ -131,8 +131,8 @@ impl Columns {
             for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
                 *offset = address.wrapping_sub(first.address);
             }
-            // The top bit stays set if it is clear in all offsets and all are below the size. SSE2 cannot compare 64-bit
-            // integers, but it can subtract them.
+            // The result's top bit is set if every offset is below the size and has a clear top bit. SSE2 cannot compare
+            // 64-bit integers, but it can subtract them.
             let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
             is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;
         }

@@ -94,7 +94,8 @@ struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// Index of the next task, and the channel of chunks in task order. Its capacity limits how far ahead the threads run.
+    /// Index of the next task, and the channel of chunks in task order. The channel's capacity limits how far ahead the
+    /// threads run.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,
@@ -180,7 +181,7 @@ fn tasks(capture: &Capture, choice: &Choice) -> Result<Vec<Task>> {
             reason: format!("there is no launch {unknown}"),
             known: match launches {
                 0 => Vec::new(),
-                _ => vec![format!("0 to {}", launches - 1)],
+                _ => vec![format!("launches 0 to {}", launches - 1)],
             },
         });
     }

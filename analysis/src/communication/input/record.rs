@@ -9,7 +9,7 @@ use superstep_trace::{AccessGroup, Op, SiteId};
 /// Layout of a [`Record`]'s lanes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// Adjacent accesses: lane *k* of the mask at `address + k * width`.
+    /// Adjacent accesses: the *k*-th active lane, from 0, at `address + k * width`.
     Contiguous,
     /// All lanes at the same address.
     Same,

@@ -4,18 +4,37 @@ use super::sums::Sums;
 use crate::communication::input::record::Record;
 use crate::communication::state::bitmap::{WORDS, for_each_word};
 use crate::communication::state::unwritten;
-use crate::sites::BySite;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 
-/// Communicated bytes that one instruction loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SiteVolume {
-    pub site: SiteId,
-    pub communicated_loaded_bytes: u64,
+/// Bytes that one launch loaded at one instruction from one allocation and that an earlier launch stored at another; each
+/// access counts. Launches are indices into [`super::Communication::launches`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SiteFlow {
+    pub receiver_launch: u32,
+    pub of: SiteFlowKey,
+    pub amount: SiteFlowAmount,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SiteFlowKey {
+    pub source_launch: u32,
+    /// The last instruction in the code that stored the byte in the source launch, in any CTA.
+    pub writer: SiteId,
+    pub reader: SiteId,
+    pub allocation: Option<AllocationId>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SiteFlowAmount {
+    pub loaded_bytes: u64,
+    /// Loaded bytes that a CTA with another number stored.
+    pub other_cta_bytes: u64,
+}
+
+add_assign!(SiteFlowAmount: loaded_bytes, other_cta_bytes);
 
 /// Accesses by one kernel's launches to one allocation. An access belongs to the allocation in which it begins; if it
 /// crosses a 4096-byte boundary, each part counts separately.
@@ -144,8 +163,10 @@ impl Regions {
 
 #[derive(Debug, Default)]
 pub(crate) struct Details {
-    /// Communicated bytes by site.
-    sites: BySite<u64>,
+    /// Communicated bytes of the current launch.
+    site_flows: FxHashMap<SiteFlowKey, SiteFlowAmount>,
+    /// The latest flow, whose bytes are not in `site_flows` yet.
+    latest: Option<(SiteFlowKey, SiteFlowAmount)>,
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
     within_launch: FxHashMap<WithinKey, u64>,
     pub(crate) footprint: Footprint,
@@ -165,12 +186,30 @@ pub(crate) struct Mark {
 
 impl Details {
     #[inline]
-    pub(crate) fn at_site(&mut self, site: SiteId, bytes: u64) {
-        match self.sites.get_mut(site) {
-            Some(sum) => *sum += bytes,
-            None if bytes > 0 => *self.sites.entry(site) += bytes,
-            None => {}
+    pub(crate) fn site_flow(&mut self, key: SiteFlowKey, loaded_bytes: u64, is_other_cta: bool) {
+        let amount = SiteFlowAmount {
+            loaded_bytes,
+            other_cta_bytes: if is_other_cta { loaded_bytes } else { 0 },
+        };
+        match &mut self.latest {
+            Some((latest, sum)) if *latest == key => *sum += amount,
+            _ => {
+                self.end_site_flow();
+                self.latest = Some((key, amount));
+            }
         }
+    }
+
+    fn end_site_flow(&mut self) {
+        if let Some((key, amount)) = self.latest.take() {
+            *self.site_flows.entry(key).or_default() += amount;
+        }
+    }
+
+    /// Takes the current launch's flows between instructions.
+    pub(crate) fn site_flows(&mut self) -> impl Iterator<Item = (SiteFlowKey, SiteFlowAmount)> {
+        self.end_site_flow();
+        self.site_flows.drain()
     }
 
     pub(crate) fn within_launch(&mut self, key: WithinKey, loaded_bytes: u64) {
@@ -228,7 +267,6 @@ impl Details {
 
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    sites: BTreeMap<SiteId, u64>,
     arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume>,
     within_launch: BTreeMap<WithinKey, u64>,
     pub(crate) footprints: Vec<Footprint>,
@@ -236,7 +274,6 @@ pub(crate) struct Found {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FoundRows {
-    pub(crate) sites: Vec<SiteVolume>,
     /// By allocation and kernel.
     pub(crate) arrays: Vec<ArrayVolume>,
     /// By kernel, site and allocation.
@@ -245,7 +282,6 @@ pub(crate) struct FoundRows {
 
 impl FoundRows {
     pub(crate) fn extend(&mut self, other: Self) {
-        self.sites.extend(other.sites);
         self.arrays.extend(other.arrays);
         self.within_launch.extend(other.within_launch);
     }
@@ -254,9 +290,6 @@ impl FoundRows {
 impl Found {
     /// Adds the results of one shard at the end of the run.
     pub(crate) fn add(&mut self, details: Details) {
-        for (site, &bytes) in details.sites.iter().filter(|&(_, &bytes)| bytes > 0) {
-            *self.sites.entry(site).or_default() += bytes;
-        }
         let arrays = details.arrays.into_values();
         arrays.for_each(|more| self.add_array(more));
         for (key, bytes) in details.within_launch {
@@ -271,9 +304,6 @@ impl Found {
     }
 
     pub(crate) fn add_rows(&mut self, rows: &FoundRows) {
-        for of in &rows.sites {
-            *self.sites.entry(of.site).or_default() += of.communicated_loaded_bytes;
-        }
         rows.arrays.iter().for_each(|more| self.add_array(*more));
         for of in &rows.within_launch {
             let key = (of.kernel, of.site, of.allocation);
@@ -283,11 +313,6 @@ impl Found {
 
     /// Returns the rows and, by launch, the footprints.
     pub(crate) fn into_rows(self) -> (FoundRows, Vec<Footprint>) {
-        let site = |(site, communicated_loaded_bytes)| SiteVolume {
-            site,
-            communicated_loaded_bytes,
-        };
-        let sites = self.sites.into_iter().map(site).collect();
         let arrays = self.arrays.into_values();
         let used =
             arrays.filter(|array| *array != ArrayVolume::new(array.allocation, array.kernel));
@@ -300,12 +325,27 @@ impl Found {
                 loaded_bytes,
             });
         let rows = FoundRows {
-            sites,
             arrays: used.collect(),
             within_launch: within_launch.collect(),
         };
         (rows, self.footprints)
     }
+}
+
+/// Adds up the flows to the launch at `receiver_launch`, in ascending order.
+pub(crate) fn site_flows(
+    receiver_launch: u32,
+    parts: Vec<(SiteFlowKey, SiteFlowAmount)>,
+) -> impl Iterator<Item = SiteFlow> {
+    let mut sums: BTreeMap<SiteFlowKey, SiteFlowAmount> = BTreeMap::new();
+    for (key, amount) in parts {
+        *sums.entry(key).or_default() += amount;
+    }
+    sums.into_iter().map(move |(of, amount)| SiteFlow {
+        receiver_launch,
+        of,
+        amount,
+    })
 }
 
 pub(crate) struct Touched {

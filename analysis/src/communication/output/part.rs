@@ -1,6 +1,6 @@
 //! Sums from the analysis of some of the pages. The sum of all parts is the result for the program.
 
-use super::detail::{Footprint, FoundRows};
+use super::detail::{Footprint, FoundRows, SiteFlowAmount, SiteFlowKey};
 use super::strides::StrideCounts;
 use super::sums::{Amount, ShardOut};
 use super::volume::{Transfer, Volume};
@@ -24,6 +24,7 @@ pub(crate) struct LaunchPart {
     pub(crate) flows: BTreeMap<u32, Amount>,
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: Vec<((SiteId, AllocationId), unwritten::Amount)>,
+    pub(crate) site_flows: Vec<(SiteFlowKey, SiteFlowAmount)>,
 }
 
 impl LaunchPart {
@@ -49,6 +50,7 @@ impl LaunchPart {
         }
         self.footprint += std::mem::take(&mut out.details.footprint);
         self.unwritten.extend(out.details.unwritten.drain());
+        self.site_flows.extend(out.details.site_flows());
     }
 
     fn flow(&mut self, source_launch: u32, amount: Amount) {
@@ -87,6 +89,7 @@ impl LaunchPart {
         }
         self.footprint += other.footprint;
         self.unwritten.extend(other.unwritten);
+        self.site_flows.extend(other.site_flows);
     }
 }
 

@@ -229,7 +229,7 @@ impl ShardOut {
             self.by_source.of = now;
         }
         let sums = &mut self.by_source;
-        // These bytes are in one cell, so at most four.
+        // These bytes are in one cell, so there are at most four.
         sums.added += bytes.max(count);
         if sums.amounts.len() <= last {
             sums.amounts.resize(last + 1, [0; 2]);

@@ -1,6 +1,6 @@
 //! Communication tables: volumes by launch, by kernel and in total, and transfers between CTAs.
 
-use super::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
+use super::detail::{ArrayVolume, Footprint, SiteFlow, WithinLaunch};
 use super::strides::LaunchStrides;
 use super::transfers::Transfers;
 use crate::columns;
@@ -124,8 +124,8 @@ pub struct Communication {
     pub transfers: Transfers,
     /// Strides, in the order of `launches`; empty without [`super::Options::strides`].
     pub strides: Vec<LaunchStrides>,
-    /// Instructions that communicate; empty without [`super::Options::details`].
-    pub sites: Vec<SiteVolume>,
+    /// Communication from instruction to instruction, in ascending order; empty without [`super::Options::details`].
+    pub site_flows: Vec<SiteFlow>,
     /// Volumes by allocation and kernel, in ascending order; empty without [`super::Options::details`].
     pub arrays: Vec<ArrayVolume>,
     /// Footprints, in the order of `launches`; empty without [`super::Options::details`].

@@ -3,11 +3,15 @@
 use super::file::Fixed;
 use crate::communication::output::detail::Touched;
 use crate::communication::state::bitmap::WORDS;
-use crate::communication::state::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
+use crate::communication::state::shadow::{PAGE_BYTES, Page, PerCell, Several, Tag, Writer};
 
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
-    out.extend([page.shift as u8, u8::from(!page.starts.is_empty())]);
+    out.extend([
+        page.shift as u8,
+        u8::from(!page.starts.is_empty()),
+        u8::from(!page.sites.is_empty()),
+    ]);
     // Adjacent cells mostly have the same writer.
     for run in page.cells.chunk_by(|a, b| a == b) {
         out.extend(run[0].0.to_le_bytes());
@@ -18,6 +22,9 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     }
     for start in &page.starts {
         out.extend(start.to_le_bytes());
+    }
+    for site in &page.sites {
+        out.extend(site.to_le_bytes());
     }
     out.extend((page.several.len() as u16).to_le_bytes());
     for several in &page.several {
@@ -35,9 +42,13 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     let number = next(bytes)?;
     let shift: u8 = next(bytes)?;
-    let has_starts: u8 = next(bytes)?;
+    let mut kept = || Some(next::<u8>(bytes)? == 1);
+    let kept = PerCell {
+        starts: kept()?,
+        sites: kept()?,
+    };
     let cells = PAGE_BYTES >> shift.min(2);
-    let mut page = Page::new(Tag::NEVER, shift == 2, has_starts == 1);
+    let mut page = Page::new(Tag::NEVER, shift == 2, kept);
     page.cells.clear();
     while page.cells.len() < cells {
         let tag = Tag(next(bytes)?);
@@ -52,6 +63,9 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     }
     for start in &mut page.starts {
         *start = next(bytes)?;
+    }
+    for site in &mut page.sites {
+        *site = next(bytes)?;
     }
     let several = next::<u16>(bytes)?;
     for index in 0..several {

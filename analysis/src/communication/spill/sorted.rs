@@ -283,7 +283,7 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, cancellation: Cancellation) -> Ve
         .collect()
 }
 
-/// Merges runs and deletes them.
+/// Merges runs and frees their disk space.
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
     let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read_out).collect::<Result<_>>()?;
     let mut heads = BinaryHeap::new();

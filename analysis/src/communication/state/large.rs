@@ -4,9 +4,8 @@
 use super::bitmap::Bitmap;
 use super::host::Untraced;
 use super::shadow::PAGE_BYTES;
-use super::shard::{Records, Scratch, Shard, fresh_page, never_read, parts_of};
+use super::shard::{Records, Scratch, Shard, fresh_page, never_read, parts_of, write};
 use super::unwritten::{but_for, never_in};
-use crate::communication::engine::Options;
 use crate::communication::input::block::Gathered;
 use crate::communication::input::record::{Record, Survey};
 use crate::communication::output::detail::Touches;
@@ -120,9 +119,8 @@ impl Shard {
             Ok(())
         })?;
         let base = number * PAGE_BYTES as u64;
-        let Options {
-            details, strides, ..
-        } = self.out.options;
+        let options = self.out.options;
+        let details = options.details;
         if details {
             self.touches(number, view.launch, &touches);
         }
@@ -141,7 +139,7 @@ impl Shard {
         } else {
             let known = self.pages.get(&number).map_or(0, |page| page.bytes());
             let page = (self.pages.entry(number))
-                .or_insert_with(|| fresh_page(untraced, base, &[], strides));
+                .or_insert_with(|| fresh_page(untraced, base, &[], options));
             if is_written {
                 records.ctas(|records| {
                     scratch.writers.add(records);
@@ -180,10 +178,9 @@ impl Shard {
             let mut plain = Bitmap::new();
             records.ctas(|records| {
                 for record in records.iter().filter(|record| record.writes()) {
-                    let (offset, len) = (record.offset(), record.extent());
-                    page.write(offset, len, record.width(), view.launch, record.cta);
+                    write(view, page, record);
                     if !record.reads() {
-                        plain.insert(offset, len, |_, _| {});
+                        plain.insert(record.offset(), record.extent(), |_, _| {});
                     }
                 }
                 Ok(())

@@ -6,11 +6,11 @@ use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::unwritten::lanes;
 use super::writers::Writers;
 use crate::communication::input::record::{Pattern, Record};
-use crate::communication::output::detail::Regions;
+use crate::communication::output::detail::{Regions, SiteFlowKey};
 use crate::communication::output::strides::Owner;
 use crate::communication::output::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
-use superstep_trace::AllocationId;
+use superstep_trace::{AllocationId, SiteId};
 
 /// Bytes that the current CTA has read from the current page in this launch.
 pub(crate) struct Seen {
@@ -87,6 +87,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) sources: &'a mut Vec<Tag>,
     pub(crate) out: &'a mut ShardOut,
     pub(crate) only: Only,
+    /// Instruction and allocation of the current record, if details are kept.
+    pub(crate) place: Option<(SiteId, Option<AllocationId>)>,
     /// The CTAs that store in the page in this launch, if multiple CTAs access it.
     pub(crate) writers: Option<&'a Writers>,
 }
@@ -102,10 +104,25 @@ impl Reader<'_> {
         let Some(allocation) = self.only else {
             return self.read_by_allocation(record, local);
         };
-        let before = self.out.sums.communicated;
+        self.detailed(record, local, allocation);
+    }
+
+    /// Counts a read whose bytes are all attributed to `allocation`.
+    #[inline]
+    fn detailed(&mut self, record: &Record, local: Option<&Local>, of: Option<AllocationId>) {
+        self.set_place(record, of);
         let within = self.record_of(record, local);
-        self.within_launch(record, allocation, within);
-        self.at_site(record, self.out.sums.communicated - before);
+        if let (true, Some((site, _))) = (within > 0, self.place) {
+            let key = (self.view.kernel, site, of);
+            self.out.details.within_launch(key, within);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set_place(&mut self, record: &Record, of: Option<AllocationId>) {
+        if self.out.options.details {
+            self.place = self.view.site_of(record).map(|site| (site, of));
+        }
     }
 
     /// Returns the loaded bytes that another CTA stores in the launch.
@@ -146,33 +163,13 @@ impl Reader<'_> {
         bytes.count() as u64
     }
 
-    #[inline]
-    fn within_launch(&mut self, record: &Record, of: Option<AllocationId>, loaded_bytes: u64) {
-        if loaded_bytes > 0
-            && let Some(site) = self.view.site_of(record)
-        {
-            let key = (self.view.kernel, site, of);
-            self.out.details.within_launch(key, loaded_bytes);
-        }
-    }
-
     #[cold]
     fn read_by_allocation(&mut self, record: &Record, local: Option<&Local>) {
         by_allocation(self.view.regions, record, |allocation, part| {
             let mark = self.out.details.mark(&self.out.sums);
-            let before = self.out.sums.communicated;
-            let within = self.record_of(part, local);
-            self.within_launch(part, allocation, within);
-            self.at_site(part, self.out.sums.communicated - before);
+            self.detailed(part, local, allocation);
             (self.out.details).in_array(allocation, self.view.kernel, &mark, &self.out.sums);
         });
-    }
-
-    #[inline]
-    pub(crate) fn at_site(&mut self, record: &Record, bytes: u64) {
-        if let Some(site) = self.view.site_of(record) {
-            self.out.details.at_site(site, bytes);
-        }
     }
 
     /// Counts a record none of whose threads has written its bytes in this launch.
@@ -245,11 +242,30 @@ impl Reader<'_> {
                 self.out.sums.own += volume;
             }
             Some(launch) => {
-                self.out.sums.communicated += volume;
+                self.communicated(at, len, times, tag);
                 let bytes = self.fresh_bytes(at, len, launch, tag);
                 let count = self.seen.accesses(at, len, width);
                 self.loads(at, len, width, count);
                 self.out.received(self.cta, tag, bytes, count);
+            }
+        }
+    }
+
+    /// Counts `times` reads of bytes whose last writer `tag` is another entity.
+    #[inline]
+    pub(crate) fn communicated(&mut self, at: usize, len: usize, times: u64, tag: Tag) {
+        self.out.sums.communicated += len as u64 * times;
+        if let (Some((reader, allocation)), Some(source_launch)) = (self.place, tag.launch()) {
+            // At least one of several writers is another CTA.
+            let is_other_cta = tag.cta_number() != self.cta;
+            for (len, writer) in self.page.writers(at, len) {
+                let key = SiteFlowKey {
+                    source_launch,
+                    writer,
+                    reader,
+                    allocation,
+                };
+                (self.out.details).site_flow(key, len as u64 * times, is_other_cta);
             }
         }
     }
@@ -296,14 +312,13 @@ impl Reader<'_> {
         (bits, count): (u8, u64),
         tag: Tag,
     ) {
+        self.communicated(at, len, times, tag);
         let strides = self.out.options.strides;
         let start = if strides { self.page.start(at) } else { 0 };
         let (Some((several, first_bit)), Some(launch)) = (self.page.several(at), tag.launch())
         else {
             return;
         };
-        // At least one of the writers is another CTA.
-        self.out.sums.communicated += len as u64 * times;
         let bits = bits * first_bit;
         let own = match self.view.is_same_kernel(launch) {
             true => (several.writers)
@@ -377,7 +392,7 @@ impl Reader<'_> {
                     self.out.sums.own += times;
                 }
                 Some(launch) => {
-                    self.out.sums.communicated += times;
+                    self.communicated(byte, 1, times, tag);
                     let fresh = self.fresh_bytes(byte, 1, launch, tag);
                     self.out.received(self.cta, tag, fresh, 0);
                     self.sources.push(tag);

@@ -5,6 +5,7 @@
 
 use super::bitmap::{WORDS, for_each_word};
 use smallvec::SmallVec;
+use superstep_trace::SiteId;
 
 /// Size of a page of shadow memory, unrelated to the operating system's pages.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -95,11 +96,20 @@ pub(crate) struct Page {
     /// Offset of the store that wrote each cell; the largest one if multiple stores in a launch wrote the cell. Empty if not
     /// needed.
     pub(crate) starts: Vec<u16>,
+    /// Number of the instruction that wrote each cell; the largest one if several wrote it in a launch. Empty if not needed.
+    pub(crate) sites: Vec<u32>,
+}
+
+/// Properties of the last store to each cell that a page keeps in addition to the writer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PerCell {
+    pub(crate) starts: bool,
+    pub(crate) sites: bool,
 }
 
 impl Page {
-    /// Creates a page whose bytes all have `tag`, with one cell per word if `words`. It keeps the offsets of stores if `starts`.
-    pub(crate) fn new(tag: Tag, words: bool, starts: bool) -> Self {
+    /// Creates a page whose bytes all have `tag`, with one cell per word if `words`.
+    pub(crate) fn new(tag: Tag, words: bool, kept: PerCell) -> Self {
         let shift = if words { 2 } else { 0 };
         Self {
             cells: vec![tag; PAGE_BYTES >> shift],
@@ -107,7 +117,8 @@ impl Page {
             counted: [0; WORDS],
             several: Vec::new(),
             free: Vec::new(),
-            starts: vec![0; if starts { PAGE_BYTES >> shift } else { 0 }],
+            starts: vec![0; if kept.starts { PAGE_BYTES >> shift } else { 0 }],
+            sites: vec![0; if kept.sites { PAGE_BYTES >> shift } else { 0 }],
         }
     }
 
@@ -115,6 +126,21 @@ impl Page {
     #[inline]
     pub(crate) fn start(&self, offset: usize) -> u64 {
         u64::from(self.starts[offset >> self.shift])
+    }
+
+    /// Splits `at..at + len` where the instruction that wrote the bytes changes; returns the length and the instruction of each
+    /// part. The page must keep `sites`.
+    #[inline]
+    pub(crate) fn writers(&self, at: usize, len: usize) -> impl Iterator<Item = (usize, SiteId)> {
+        let (shift, mut at, end) = (self.shift, at, at + len);
+        std::iter::from_fn(move || {
+            let start = (at < end).then_some(at)?;
+            let site = self.sites[at >> shift];
+            while at < end && self.sites[at >> shift] == site {
+                at = ((at >> shift) + 1) << shift;
+            }
+            Some((at.min(end) - start, SiteId(site)))
+        })
     }
 
     /// Returns the bits of all bytes in the cell that contains byte `bit` of 64.
@@ -137,7 +163,11 @@ impl Page {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 40
+        size_of::<Self>()
+            + self.cells.len() * 8
+            + self.starts.len() * 2
+            + self.sites.len() * 4
+            + self.several.len() * 40
     }
 
     /// Returns the first offset after `offset` whose last writer differs from that at `offset`, at most `end`.
@@ -208,6 +238,8 @@ impl Page {
         self.cells = (cells.flat_map(|&tag| std::iter::repeat_n(tag, bytes))).collect();
         let starts = self.starts.iter();
         self.starts = (starts.flat_map(|&start| std::iter::repeat_n(start, bytes))).collect();
+        let sites = self.sites.iter();
+        self.sites = (sites.flat_map(|&site| std::iter::repeat_n(site, bytes))).collect();
         self.shift = 0;
         let wide = std::mem::take(&mut self.several);
         self.free.clear();
@@ -243,15 +275,29 @@ impl Page {
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// Writes a range with `width`-byte stores by CTA `cta` in launch `launch`. The CTAs of a launch must write in ascending
-    /// order.
+    /// Writes a range with `width`-byte stores by CTA `cta` at instruction `site` in launch `launch`. The CTAs of a launch must
+    /// write in ascending order.
     #[inline]
-    pub(crate) fn write(&mut self, offset: usize, len: usize, width: usize, launch: u32, cta: u32) {
+    pub(crate) fn write(
+        &mut self,
+        (offset, len): (usize, usize),
+        width: usize,
+        site: SiteId,
+        (launch, cta): (u32, u32),
+    ) {
         if self.starts.is_empty() {
             self.fit(offset, len);
         } else {
             self.fit(offset, len | width);
             self.mark_starts(offset, len, width, launch);
+        }
+        if !self.sites.is_empty() {
+            let cells = offset >> self.shift..(offset + len) >> self.shift;
+            let sites = &mut self.sites[cells.clone()];
+            for (old, tag) in sites.iter_mut().zip(&self.cells[cells]) {
+                let again = tag.launch() == Some(launch);
+                *old = site.0.max(if again { *old } else { 0 });
+            }
         }
         let tag = Tag::cta(launch, cta);
         for cell in offset >> self.shift..(offset + len) >> self.shift {

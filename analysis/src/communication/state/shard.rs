@@ -5,7 +5,7 @@ use super::exact::ExactPage;
 use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Only, Reader, Seen, by_allocation};
-use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::shadow::{PAGE_BYTES, Page, PerCell, Tag};
 use super::unwritten::{Search, but_for, never_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
@@ -149,7 +149,7 @@ impl Shard {
         }
         if self.on_disk != (0, 0) {
             match self.pending.last_mut() {
-                // Usually called for each page of one range.
+                // This is usually called for each page of one range.
                 Some(last) if last.2 == tag && last.0 <= start && last.1 >= end => {}
                 _ => self.pending.push((start, end, tag)),
             }
@@ -298,7 +298,7 @@ impl Shard {
             }
             return Ok(());
         }
-        let strides = self.out.options.strides;
+        let options = self.out.options;
         let found = (self.out.loads.len(), self.out.stores.len());
         let mut before = 0;
         let page = match self.pages.entry(number) {
@@ -306,7 +306,7 @@ impl Shard {
                 before = entry.get().bytes();
                 entry.into_mut()
             }
-            Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, strides)),
+            Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, options)),
         };
         if survey.reads && writes {
             let is_of_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
@@ -359,6 +359,7 @@ impl Marks {
             sources: &mut self.sources,
             out,
             only,
+            place: None,
             writers,
         }
     }
@@ -400,8 +401,7 @@ impl Scratch {
     /// Applies the writes of all CTAs, in ascending order of CTA number.
     fn write(&mut self, view: &View, page: &mut Page, records: &[Record], out: &mut ShardOut) {
         for record in records.iter().filter(|record| record.writes()) {
-            let (offset, len) = (record.offset(), record.extent());
-            page.write(offset, len, record.width(), view.launch, record.cta);
+            write(view, page, record);
         }
         if !page.has_several() {
             return;
@@ -413,6 +413,12 @@ impl Scratch {
         out.several_writers(view.launch, page, &self.plain);
         self.plain.clear();
     }
+}
+
+pub(crate) fn write(view: &View, page: &mut Page, record: &Record) {
+    let range = (record.offset(), record.extent());
+    let site = view.site_of(record).unwrap_or_default();
+    page.write(range, record.width(), site, (view.launch, record.cta));
 }
 
 /// Returns the offset and the length of the part of `start..end` in page `number`.
@@ -427,15 +433,27 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 pub(crate) type Part = (usize, usize, Tag);
 
 /// Creates a page with its non-kernel writes, before `records` write to it.
-pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
+pub(crate) fn fresh_page(
+    untraced: &Untraced,
+    base: u64,
+    records: &[Record],
+    options: Options,
+) -> Page {
     let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
     let words = parts.iter().all(|&(offset, len, _)| aligned(offset, len))
         && (records.iter().filter(|record| record.writes())).all(|record| {
-            let width = if starts { record.width() } else { 0 };
+            let width = if options.strides { record.width() } else { 0 };
             aligned(record.offset(), record.extent() | width)
         });
-    let mut page = Page::new(Tag::NEVER, words, starts);
+    let mut page = Page::new(
+        Tag::NEVER,
+        words,
+        PerCell {
+            starts: options.strides,
+            sites: options.details,
+        },
+    );
     for (offset, len, tag) in parts {
         page.set(offset, len, tag);
     }

@@ -36,7 +36,6 @@ impl Reader<'_> {
     pub(crate) fn singles(&mut self, records: &[Record], width: usize) -> Result<()> {
         let shift = self.page.shift;
         let one_cell = width >> shift == 1;
-        let details = self.out.options.details;
         self.seen.make_room_for_turns(records.len());
         let (mut cta, mut cta_of_others) = (self.cta, self.cta);
         let mut turn = self.seen.turn + 1;
@@ -61,41 +60,37 @@ impl Reader<'_> {
                     .never_by_a_kernel(self.page.tag(record.offset()), volume);
             }
             for index in of(1) {
-                let before = self.out.sums.communicated;
+                self.begin(&records[index]);
                 self.single(&records[index], turns[index], width);
-                if details {
-                    self.at_site(&records[index], self.out.sums.communicated - before);
-                }
             }
             for index in of(2) {
                 let record = &records[index];
                 let (at, times) = (record.offset(), record.lanes() as u64);
-                self.cta = record.cta;
+                self.begin(record);
                 let is_new = self.seen.is_new(at >> shift, turns[index]);
                 self.loads(at, width, width, u64::from(is_new));
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
                 self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
                 self.view.kept.take_many(self.view.launch, self.out)?;
-                if details {
-                    self.at_site(record, record.volume());
-                }
             }
             for record in of(OTHERS).map(|index| &records[index]) {
                 if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {
                     self.seen.clear();
                 }
-                self.cta = record.cta;
-                let before = self.out.sums.communicated;
+                self.begin(record);
                 self.run(record.offset(), width, width, record.lanes() as u64);
-                if details {
-                    self.at_site(record, self.out.sums.communicated - before);
-                }
             }
         }
         self.seen.turn = turn;
         self.seen.clear();
         Ok(())
+    }
+
+    #[inline]
+    fn begin(&mut self, record: &Record) {
+        self.cta = record.cta;
+        self.set_place(record, self.only.flatten());
     }
 
     /// Counts one access whose bytes all have the same single writer.
@@ -110,11 +105,10 @@ impl Reader<'_> {
             self.out.sums.own += volume;
             return;
         }
-        self.out.sums.communicated += volume;
+        self.communicated(at, width, record.lanes() as u64, tag);
         if self.seen.is_new(at >> self.page.shift, turn) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);
             mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
-            self.cta = record.cta;
             self.loads(at, width, width, 1);
             self.out.received(record.cta, tag, width as u64, 1);
         }

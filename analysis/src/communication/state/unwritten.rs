@@ -2,9 +2,9 @@
 //!
 //! A trace does not order the threads of a launch, so an access counts only if no order would initialise it: none of its
 //! bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch by another
-//! thread's plain store or exchange. Other threads' other atomics do not count as writes, because the first of them read the
-//! same bytes. An access with even one written byte does not count, because compilers load the padding of structures along
-//! with their members.
+//! thread's plain store or exchange. Other atomics by other threads do not count as writes, because the first of them read
+//! the same bytes. An access with even one written byte does not count, because compilers load the padding of structures
+//! along with their members.
 
 use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;

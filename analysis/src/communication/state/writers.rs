@@ -4,7 +4,7 @@ use super::shadow::PAGE_BYTES;
 use super::unwritten::lanes;
 use crate::communication::input::record::{Pattern, Record};
 
-/// No writer; others have the CTA in the upper half, thread plus one in the lower.
+/// No writer. Other values have the CTA in the upper half and the thread plus one in the lower.
 const NONE: u64 = 0;
 const SEVERAL_CTAS: u64 = u64::MAX;
 /// Lower half for several threads of one CTA.
@@ -51,7 +51,7 @@ impl Writers {
         (!self.is_empty).then_some(self)
     }
 
-    /// Returns how many bytes loaded by the record another CTA stores; each lane's bytes count.
+    /// Returns how many of the record's loaded bytes another CTA stores; each lane's bytes count.
     #[inline]
     pub(crate) fn loaded_from_other_ctas(&self, record: &Record) -> u64 {
         let times = match record.pattern() {

@@ -2,7 +2,8 @@
 
 use super::oracle::{self, Step};
 use crate::communication::{
-    ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, UnwrittenRead,
+    ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, SiteFlow, SiteFlowAmount,
+    SiteFlowKey, UnwrittenRead,
 };
 use crate::sites::SiteOps;
 use proptest::prelude::*;
@@ -197,7 +198,7 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
         Communication {
             transfers: Vec::new().into(),
             strides: Vec::new(),
-            sites: Vec::new(),
+            site_flows: Vec::new(),
             arrays: Vec::new(),
             footprints: Vec::new(),
             unwritten: Vec::new(),
@@ -300,8 +301,20 @@ fn worked_example() {
             .sum::<u64>()
     };
     assert_eq!([0, 1].map(received), [4u64, 8]);
-    assert_eq!(found.sites.len(), 1);
-    assert_eq!(found.sites[0].communicated_loaded_bytes, 20);
+    let flow = |allocation, loaded_bytes, other_cta_bytes| SiteFlow {
+        receiver_launch: 1,
+        of: SiteFlowKey {
+            source_launch: 0,
+            writer: SiteId(1),
+            reader: SiteId(0),
+            allocation: Some(AllocationId(allocation)),
+        },
+        amount: SiteFlowAmount {
+            loaded_bytes,
+            other_cta_bytes,
+        },
+    };
+    assert_eq!(found.site_flows, [flow(0, 8, 0), flow(1, 12, 8)]);
     let second = found.footprints[1];
     assert_eq!((second.touched_bytes, second.read_bytes), (12, 12));
     assert_eq!((second.again_bytes, second.known_bytes), (8, 8));

@@ -2,7 +2,9 @@
 //! possible.
 
 use crate::bins::{STRIDE_BINS, bin};
-use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
+use crate::communication::output::detail::{
+    ArrayVolume, Footprint, SiteFlow, SiteFlowAmount, SiteFlowKey, WithinLaunch,
+};
 use crate::communication::output::strides::{LaunchStrides, StrideCounts};
 use crate::communication::output::volume::{
     Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume,
@@ -28,8 +30,8 @@ pub(crate) enum Step {
 enum Writer {
     Host,
     Unknown,
-    /// Launch, CTAs with the bytes that they wrote, and start of the store.
-    Ctas(u32, BTreeMap<u32, u64>, u64),
+    /// Launch, CTAs with the bytes that they wrote, and start and instruction of the store.
+    Ctas(u32, BTreeMap<u32, u64>, u64, SiteId),
 }
 
 /// Returns the matched addresses of an access, and the number of bytes that each represents.
@@ -57,7 +59,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     let mut transfers: Vec<Transfer> = Vec::new();
     let (mut loads, mut stores) = (Addresses::new(), Addresses::new());
     let mut regions: Vec<(u64, u64, AllocationId)> = Vec::new();
-    let mut sites: BTreeMap<SiteId, u64> = BTreeMap::new();
+    let mut site_flows: BTreeMap<(u32, SiteFlowKey), SiteFlowAmount> = BTreeMap::new();
     let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
     let mut within: BTreeMap<(u32, SiteId, Option<AllocationId>), u64> = BTreeMap::new();
     let mut footprints: Vec<Footprint> = Vec::new();
@@ -106,7 +108,8 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 groups.sort_by_key(|(_, group)| group.cta);
                 let groups_of_launch = groups.clone();
                 let mut volume = Volume::default();
-                let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
+                let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64, SiteId)> =
+                    BTreeMap::new();
                 let mut threads_of: BTreeMap<u64, BTreeSet<(u32, u32)>> = BTreeMap::new();
                 for (op, group) in groups.iter().filter(|_| matching == Matching::Bytes) {
                     for (thread, address) in group.threads().filter(|_| op.writes()) {
@@ -154,7 +157,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 array.local_loaded_bytes += part;
                                 continue;
                             }
-                            let (source, ctas, begin) = match last.get(&byte) {
+                            let (source, ctas, begin, writer) = match last.get(&byte) {
                                 None if of_another_thread => {
                                     volume.unordered_loaded_bytes += part;
                                     array.unordered_loaded_bytes += part;
@@ -175,7 +178,9 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                     array.unknown_loaded_bytes += part;
                                     continue;
                                 }
-                                Some(Writer::Ctas(source, ctas, at)) => (*source, ctas, *at),
+                                Some(Writer::Ctas(source, ctas, at, site)) => {
+                                    (*source, ctas, *at, *site)
+                                }
                             };
                             let same_kernel = launches[source as usize].kernel == launch.kernel;
                             let others: Vec<(u32, u64)> = (ctas.iter())
@@ -188,7 +193,17 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             } else {
                                 volume.communicated_loaded_bytes += part;
                                 array.communicated_loaded_bytes += part;
-                                *sites.entry(group.site).or_default() += part;
+                                let key = SiteFlowKey {
+                                    source_launch: source,
+                                    writer,
+                                    reader: group.site,
+                                    allocation,
+                                };
+                                let other = others.iter().any(|&(cta, _)| cta != group.cta);
+                                *site_flows.entry((now, key)).or_default() += SiteFlowAmount {
+                                    loaded_bytes: part,
+                                    other_cta_bytes: if other { part } else { 0 },
+                                };
                                 loads.insert((now, group.cta, start(address, byte)));
                             }
                             for (cta, stored) in others {
@@ -209,11 +224,12 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 let array = arrays.entry((allocation, kernel)).or_default();
                                 array.stored_bytes += part;
                                 own.insert((group.cta, thread, byte));
-                                let (ctas, plain, at) = written.entry(byte).or_default();
+                                let (ctas, plain, at, site) = written.entry(byte).or_default();
                                 let stored = ctas.entry(group.cta).or_default();
                                 *stored = part.max(*stored);
                                 *plain |= *op == Op::Store;
                                 *at = start(address, byte).max(*at);
+                                *site = group.site.max(*site);
                             }
                         }
                     }
@@ -249,13 +265,13 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 });
                 touched_ever.extend(&touched);
                 touched_last = touched;
-                for (byte, (ctas, plain, at)) in written {
+                for (byte, (ctas, plain, at, site)) in written {
                     if ctas.len() > 1 {
                         let part = ctas.values().copied().max().unwrap();
                         volume.several_writers_bytes += part;
                         volume.racing_bytes += if plain { part } else { 0 };
                     }
-                    last.insert(byte, Writer::Ctas(now, ctas, at));
+                    last.insert(byte, Writer::Ctas(now, ctas, at, site));
                 }
                 launches.push(LaunchVolume {
                     stream: launch.stream,
@@ -282,9 +298,11 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     if matching == Matching::ExactAddress {
         return found;
     }
-    let sites = sites.into_iter().map(|(site, bytes)| SiteVolume {
-        site,
-        communicated_loaded_bytes: bytes,
+    let site_flows = site_flows.into_iter();
+    let site_flows = site_flows.map(|((receiver_launch, of), amount)| SiteFlow {
+        receiver_launch,
+        of,
+        amount,
     });
     let arrays = arrays.into_iter();
     let arrays = arrays.map(|((allocation, kernel), array)| ArrayVolume {
@@ -293,7 +311,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
         ..array
     });
     Communication {
-        sites: sites.collect(),
+        site_flows: site_flows.collect(),
         arrays: arrays.collect(),
         footprints,
         unwritten: unwritten.into_values().collect(),

@@ -1,15 +1,23 @@
 //! Tests for `shadow_file`.
 
 use super::*;
+use superstep_trace::SiteId;
 
 #[test]
 fn a_page_round_trips_through_bytes() {
     for words in [true, false] {
-        let mut page = Page::new(Tag::HOST, words, words);
-        page.write(0, 64, 8, 3, 4);
-        page.write(8, 16, 4, 3, 5);
+        let mut page = Page::new(
+            Tag::HOST,
+            words,
+            PerCell {
+                starts: words,
+                sites: words,
+            },
+        );
+        page.write((0, 64), 8, SiteId(9), (3, 4));
+        page.write((8, 16), 4, SiteId(9), (3, 5));
         // Frees an entry.
-        page.write(16, 4, 4, 4, 6);
+        page.write((16, 4), 4, SiteId(9), (4, 6));
         page.count_read(0, 0xf0);
         if let Some((several, bit)) = page.several(12) {
             several.writers[1].counted |= bit;
@@ -25,8 +33,20 @@ fn a_page_round_trips_through_bytes() {
             let (found, again) = take(&mut rest).unwrap();
             assert_eq!(found, number);
             assert_eq!(
-                (&again.cells, again.counted, &again.starts, again.shift),
-                (&page.cells, page.counted, &page.starts, page.shift)
+                (
+                    &again.cells,
+                    again.counted,
+                    &again.starts,
+                    &again.sites,
+                    again.shift
+                ),
+                (
+                    &page.cells,
+                    page.counted,
+                    &page.starts,
+                    &page.sites,
+                    page.shift
+                )
             );
             let several = |page: &Page| -> Vec<_> {
                 (page.several.iter())

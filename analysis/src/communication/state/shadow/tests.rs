@@ -15,14 +15,21 @@ fn a_tag_contains_launch_and_cta() {
 
 #[test]
 fn a_partial_word_write_splits_the_page_and_keeps_its_state() {
-    let mut page = Page::new(Tag::HOST, true, true);
-    page.write(0, 8, 8, 1, 4);
-    page.write(4, 4, 4, 1, 5);
+    let mut page = Page::new(
+        Tag::HOST,
+        true,
+        PerCell {
+            starts: true,
+            sites: true,
+        },
+    );
+    page.write((0, 8), 8, SiteId(9), (1, 4));
+    page.write((4, 4), 4, SiteId(9), (1, 5));
     if let Some((several, bit)) = page.several(5) {
         assert_eq!(bit, 2);
         several.writers[1].counted |= bit;
     }
-    page.write(9, 1, 1, 1, 6);
+    page.write((9, 1), 1, SiteId(9), (1, 6));
     assert_eq!([1, 5, 9].map(|offset| page.start(offset)), [0, 4, 9]);
     assert_eq!(page.tag(3), Tag::cta(1, 4));
     assert!(page.tag(7).is_several());
@@ -40,9 +47,9 @@ fn a_partial_word_write_splits_the_page_and_keeps_its_state() {
 
 #[test]
 fn a_host_write_replaces_the_writers_of_a_range() {
-    let mut page = Page::new(Tag::NEVER, true, false);
-    page.write(0, 8, 4, 0, 1);
-    page.write(0, 8, 4, 0, 2);
+    let mut page = Page::new(Tag::NEVER, true, PerCell::default());
+    page.write((0, 8), 4, SiteId(9), (0, 1));
+    page.write((0, 8), 4, SiteId(9), (0, 2));
     page.set(2, 4, Tag::HOST);
     assert!(page.tag(1).is_several());
     assert_eq!(page.tag(2), Tag::HOST);

@@ -1,0 +1,82 @@
+//! Communication from source line to source line.
+
+use super::{AllocationInfo, Source};
+use crate::columns;
+use crate::communication::SiteFlowAmount;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use superstep_table::table;
+use superstep_trace::SiteId;
+
+table! {
+    /// Bytes that one launch loaded on one line from one array and that another launch stored on another line.
+    pub struct LineFlowRow = "line-flows": Serialize, Deserialize {
+        writer_file: String = "source file of the store";
+        writer_line: u32 = "line number of the store, from 1";
+        reader_file: String = columns::FILE;
+        reader_line: u32 = columns::LINE;
+        array: String = "name of the variable if known, else the allocation's number";
+        place: String = columns::PLACE;
+        source_stream: u32 = columns::SOURCE_STREAM;
+        source_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
+        source_kernel: String = columns::KERNEL;
+        receiver_stream: u32 = columns::RECEIVER_STREAM;
+        receiver_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
+        receiver_kernel: String = columns::KERNEL;
+        communicated_loaded_bytes: u64 ["bytes"] =
+            "loaded, and last written in an earlier launch by another entity; each access counts";
+        other_cta_bytes: u64 ["bytes"] = "of these, bytes that a CTA with another number stored";
+    }
+}
+
+/// Returns the flows, most bytes first.
+pub(super) fn rows(source: &Source<'_>) -> Vec<LineFlowRow> {
+    let communication = source.communication;
+    let nothing = AllocationInfo::default();
+    let place = |site: SiteId| {
+        (source.sites.get(site)).map_or(("", 0), |site| (site.file.as_str(), site.line))
+    };
+    let mut sums: BTreeMap<_, SiteFlowAmount> = BTreeMap::new();
+    for flow in &communication.site_flows {
+        let info = source.allocation(flow.of.allocation).unwrap_or(&nothing);
+        let lines = (place(flow.of.writer), place(flow.of.reader));
+        let launches = (flow.of.source_launch, flow.receiver_launch);
+        *sums
+            .entry((launches, lines, &info.name, &info.place))
+            .or_default() += flow.amount;
+    }
+    let launch = |position: u32| {
+        let launch = communication.launches.get(position as usize);
+        launch.map_or((0, 0, ""), |it| {
+            (
+                it.stream.0,
+                it.superstep.0,
+                source.sites.display_name(&it.kernel),
+            )
+        })
+    };
+    let mut rows: Vec<_> = (sums.into_iter())
+        .map(|(((from, to), (writer, reader), array, place), amount)| {
+            let (source_stream, source_superstep, source_kernel) = launch(from);
+            let (receiver_stream, receiver_superstep, receiver_kernel) = launch(to);
+            LineFlowRow {
+                writer_file: writer.0.to_owned(),
+                writer_line: writer.1,
+                reader_file: reader.0.to_owned(),
+                reader_line: reader.1,
+                array: array.clone(),
+                place: place.clone(),
+                source_stream,
+                source_superstep,
+                source_kernel: source_kernel.to_owned(),
+                receiver_stream,
+                receiver_superstep,
+                receiver_kernel: receiver_kernel.to_owned(),
+                communicated_loaded_bytes: amount.loaded_bytes,
+                other_cta_bytes: amount.other_cta_bytes,
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.communicated_loaded_bytes));
+    rows
+}
