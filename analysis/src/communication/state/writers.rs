@@ -14,7 +14,8 @@ const SEVERAL_THREADS: u64 = u32::MAX as u64;
 
 /// Bit of a CTA in [`Writers::phases`] that stores in the phase itself, and not only in an earlier one.
 const NOW: u32 = 1 << 31;
-/// Several CTAs in [`Writers::phases`]. Other values are the CTA plus one, or 0 for none.
+/// No CTA, and several CTAs, in [`Writers::phases`]. Other values are the CTA plus one.
+const NO_CTA: u32 = 0;
 const SEVERAL: u32 = NOW - 1;
 
 fn writer(cta: u32, thread: u32) -> u64 {
@@ -43,10 +44,11 @@ impl Writers {
             self.is_empty = false;
             if has_phases {
                 let by = (self.phases.entry(record.phase()))
-                    .or_insert_with(|| Box::new([NONE as u32; PAGE_BYTES]));
+                    .or_insert_with(|| Box::new([NO_CTA; PAGE_BYTES]));
+                let me = NOW | (record.cta + 1);
                 for by in &mut by[record.offset()..record.offset() + record.extent()] {
-                    let is_other = *by != NONE as u32 && *by != (record.cta + 1 | NOW);
-                    *by = if is_other { SEVERAL } else { record.cta + 1 } | NOW;
+                    let is_mine = *by == NO_CTA || *by == me;
+                    *by = if is_mine { me } else { NOW | SEVERAL };
                 }
             }
             for (thread, at) in lanes(record) {
@@ -71,7 +73,7 @@ impl Writers {
         };
         for by in phases {
             for (by, before) in by.iter_mut().zip(before.iter()) {
-                if *by == NONE as u32 {
+                if *by == NO_CTA {
                     *by = before & !NOW;
                 }
             }
@@ -107,9 +109,9 @@ impl Writers {
         let phase = record.phase();
         let mut latest = self.phases.range(..=phase).rev().map(|(_, by)| by);
         let (last, before) = (latest.next(), latest.next());
-        let is_other = |by: u32| by & !NOW != NONE as u32 && by & !NOW != record.cta + 1;
+        let is_other = |by: u32| by & !NOW != NO_CTA && by & !NOW != record.cta + 1;
         let is_now = self.phases.contains_key(&phase);
-        let counts = |thread, byte: usize| match last.map_or(0, |by| by[byte]) {
+        let counts = |thread, byte: usize| match last.map_or(NO_CTA, |by| by[byte]) {
             // Only this CTA stores the byte in this phase, perhaps after the load.
             by if is_now && by & NOW != 0 && !is_other(by) => {
                 !local.is_some_and(|local| local.wrote_in(phase, byte, thread))
