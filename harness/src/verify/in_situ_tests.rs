@@ -244,7 +244,10 @@ fn contradictory_sums_are_found() {
         it.received.receiver_cta = 2
     }] {
         let found = broken(change).unwrap();
-        assert!(found.contains("no such CTA"), "{found}");
+        assert!(
+            found.contains("one of these CTAs is outside its grid"),
+            "{found}"
+        );
     }
 }
 

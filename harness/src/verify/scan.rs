@@ -5,7 +5,6 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::{
     CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, PAST_ALLOCATIONS, UNKNOWN_SITES, launch_name,
-    site_name,
 };
 use superstep_trace::{LaunchOutcome, SiteTable};
 

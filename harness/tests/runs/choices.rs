@@ -104,7 +104,7 @@ fn a_run_warns_about_unwritten_memory_and_draws_chosen_ctas() {
     assert_eq!(again(&[]).0, 0);
     let (code, _, err) = again(&["--reproduction", "."]);
     assert_eq!(code, 2, "{err}");
-    let says = "the run is of suite half, size run; run all six programs";
+    let says = "the run used suite half and size run; run all six programs";
     assert!(err.contains(says), "{err}");
     for (choices, says) in [
         (["--density-ctas", "9-3"], "9-3 ends before it starts"),
