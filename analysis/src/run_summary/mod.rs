@@ -154,6 +154,10 @@ impl BenchmarkSummary {
         checks.find_map(|check| check.not_compared)
     }
 
+    pub fn warnings(&self) -> impl Iterator<Item = &Check> {
+        self.verification.iter().filter(|check| check.warning)
+    }
+
     /// Returns the properties that all runs of the program share.
     pub fn same(&self) -> Reproducibility {
         self.same.unwrap_or(if self.deterministic {
