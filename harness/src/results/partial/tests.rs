@@ -25,7 +25,7 @@ fn missing_comparisons_are_listed_with_their_reason() {
         ],
         ..RunSummary::default()
     };
-    let line = "note: a, c: not compared: another LLVM";
+    let line = "note: a, c: not compared: different LLVM version";
     assert_eq!(note_lines(&summary), [line]);
     let table = crate::results::summary_table(&summary, false, 120);
     let shown = |line: &&str| line.contains("passed, not compared");
