@@ -8,10 +8,16 @@ use super::ProbeRun;
 use super::run::ProbedBenchmark;
 use crate::results::{geometric_mean, plain_table, table_lines};
 
-pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
-    let study = study.map_or_else(String::new, |study| study + "\n\n");
-    format!("{study}{}\nresults: {}", run_table(run), folder.display())
+pub fn run_text(folder: &Path, run: &ProbeRun, study: &str) -> String {
+    format!(
+        "{study}\n\n{}\nresults: {}",
+        run_table(run),
+        folder.display()
+    )
 }
+
+/// Shortest time without the probe for which a ratio is printed; shorter ones vary too much.
+const SHORTEST_S: f64 = 0.05;
 
 /// Formats a line of launches and times per program, with the geometric means below.
 fn run_table(run: &ProbeRun) -> String {
@@ -24,9 +30,9 @@ fn run_table(run: &ProbeRun) -> String {
             table.add_row([record.name.as_str(), "failed"]);
             continue;
         }
-        let ratio = |after: f64, before: f64| (before > 0.0).then(|| after / before);
+        let ratio = |after: f64, before_s: f64| (before_s >= SHORTEST_S).then(|| after / before_s);
         let total = ratio(record.probed_s, record.native_s);
-        let kernel = ratio(record.probed_kernel_ms, record.native_kernel_ms);
+        let kernel = ratio(record.probed_kernel_ms / 1e3, record.native_kernel_ms / 1e3);
         let times = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |r| format!("{r:.2}x"));
         table.add_row([
             record.name.clone(),
@@ -61,11 +67,11 @@ pub fn means(run: &ProbeRun) -> Option<String> {
     let passed = costs(run);
     let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {
         let times = passed.iter().map(times);
-        let measured = times.filter(|[before, _]| *before > 0.0);
+        let measured = times.filter(|[before, _]| *before >= SHORTEST_S);
         measured.map(|[before, after]| after / before).collect()
     };
     let totals = ratios(|cost| cost.total_s);
-    let kernels = ratios(|cost| cost.kernels_ms);
+    let kernels = ratios(|cost| cost.kernels_ms.map(|ms| ms / 1e3));
     let programs = kernels.len();
     let (total, kernel) = (geometric_mean(totals)?, geometric_mean(kernels)?);
     Some(format!(

@@ -4,28 +4,32 @@ use super::*;
 use superstep_build::failure::Failure;
 
 #[test]
-fn means_are_geometric_and_ignore_failures() {
+fn means_are_geometric_and_ignore_failures_and_short_runs() {
     let record = |name: &str, probed: f64| ProbedBenchmark {
         name: name.into(),
         launches: 3,
         native_s: 1.0,
         probed_s: probed,
-        native_kernel_ms: 2.0,
-        probed_kernel_ms: 2.0 * probed,
+        native_kernel_ms: 200.0,
+        probed_kernel_ms: 200.0 * probed,
         ..ProbedBenchmark::default()
     };
     let mut failed = record("c", 100.0);
     failed.failure = Some(Failure::internal("x", "y"));
+    let mut short = record("d", 100.0);
+    (short.native_s, short.native_kernel_ms) = (0.049, 0.1);
     let run = ProbeRun {
         probe: "p".into(),
         device: "d".into(),
         backend: "cpu".into(),
-        benchmarks: vec![record("a", 2.0), record("b", 8.0), failed],
+        benchmarks: vec![record("a", 2.0), record("b", 8.0), failed, short],
         ..ProbeRun::default()
     };
     let text = run_table(&run);
     let means = "over 2 programs: 4.00x the wall time, 4.00x the kernel time";
     assert!(text.ends_with(means), "{text}");
+    let short = text.lines().nth(4).unwrap_or_default();
+    assert!(short.starts_with(" d") && !short.contains('x'), "{text}");
 }
 
 #[test]
