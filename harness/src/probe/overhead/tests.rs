@@ -4,7 +4,7 @@ use super::*;
 use superstep_build::failure::Failure;
 
 #[test]
-fn means_are_geometric_and_ignore_failures_and_short_runs() {
+fn means_are_geometric_and_ignore_failures() {
     let record = |name: &str, probed: f64| ProbedBenchmark {
         name: name.into(),
         launches: 3,
@@ -16,20 +16,39 @@ fn means_are_geometric_and_ignore_failures_and_short_runs() {
     };
     let mut failed = record("c", 100.0);
     failed.failure = Some(Failure::internal("x", "y"));
-    let mut short = record("d", 100.0);
-    (short.native_s, short.native_kernel_ms) = (0.049, 0.1);
     let run = ProbeRun {
         probe: "p".into(),
         device: "d".into(),
         backend: "cpu".into(),
-        benchmarks: vec![record("a", 2.0), record("b", 8.0), failed, short],
+        benchmarks: vec![record("a", 2.0), record("b", 8.0), failed],
         ..ProbeRun::default()
     };
     let text = run_table(&run);
-    let means = "over 2 programs: 4.00x the wall time, 4.00x the kernel time";
+    let means = "4.00x the wall time over 2 programs, 4.00x the kernel time over 2 programs";
     assert!(text.ends_with(means), "{text}");
-    let short = text.lines().nth(4).unwrap_or_default();
-    assert!(short.starts_with(" d") && !short.contains('x'), "{text}");
+}
+
+#[test]
+fn short_times_have_no_slowdown() {
+    let run = ProbeRun {
+        backend: "cpu".into(),
+        benchmarks: vec![ProbedBenchmark {
+            name: "a".into(),
+            native_s: 0.02,
+            probed_s: 0.03,
+            native_kernel_ms: 2.0,
+            probed_kernel_ms: 4.0,
+            ..ProbedBenchmark::default()
+        }],
+        ..ProbeRun::default()
+    };
+    assert_eq!(run_table(&run).matches('–').count(), 2);
+    assert_eq!(means(&run), None);
+    let gpu = ProbeRun {
+        backend: "cuda".into(),
+        ..run
+    };
+    assert!(run_table(&gpu).contains("2.00x"));
 }
 
 #[test]
