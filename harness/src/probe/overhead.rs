@@ -9,9 +9,9 @@ use super::ProbeRun;
 use super::run::ProbedBenchmark;
 use crate::results::{geometric_mean, plain_table, table_lines, time_ratio};
 
-pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
-    let study = study.map_or_else(String::new, |study| study + "\n\n");
-    format!("{study}{}\nresults: {}", run_table(run), folder.display())
+pub fn run_text(folder: &Path, run: &ProbeRun, study: &str) -> String {
+    let costs = run_table(run);
+    format!("{study}\n\n{costs}\nresults: {}", folder.display())
 }
 
 /// Formats a line of launches and times per program, with the geometric means below.

@@ -9,7 +9,7 @@ use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Reproducibility, Status,
 };
 use superstep_table::Table;
-use superstep_trace::Capture;
+use superstep_trace::{Capture, Names};
 
 use super::execute::{Case, Kind, Run};
 use super::processes;
@@ -21,6 +21,7 @@ use superstep_build::bail;
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
+use superstep_build::manifest::Language;
 
 /// Number of repeated runs that show whether a program's results vary.
 pub(super) const MORE_RUNS: u32 = 3;
@@ -118,7 +119,7 @@ impl Attempt<'_> {
         capture_folder: &Path,
         place: &Path,
     ) -> Result<(), Failure> {
-        let capture = capture::open(capture_folder)?;
+        let capture = self.open_named(capture_folder)?;
         for kernel in &mut self.record.kernel_times {
             kernel.name = capture.sites().display_name(&kernel.name).to_owned();
         }
@@ -146,6 +147,21 @@ impl Attempt<'_> {
         }
         self.explain_order(runs.order());
         Ok(())
+    }
+
+    /// Opens a capture of the traced run, after adding the names of its program and arrays to it.
+    pub(super) fn open_named(&self, folder: &Path) -> Result<Capture, Failure> {
+        let mut capture = capture::open(folder)?;
+        let mut units = self.case.benchmark.translation_units.iter();
+        let program = (units.next()).filter(|unit| unit.language != Language::Built);
+        let sources = self.executables.sources.as_deref();
+        let arrays = sources.map(|sources| analyse::array_names(&capture, sources));
+        let names = Names {
+            program: program.map(|unit| unit.file.display().to_string()),
+            arrays: arrays.unwrap_or_default(),
+        };
+        capture.add_names(names).map_err(capture::failure)?;
+        Ok(capture)
     }
 
     /// Adds the likely reason to failed digest comparisons.
@@ -190,7 +206,11 @@ impl Attempt<'_> {
             case.execute(Kind::Traced, &executables.traced, &place, capture)?
         };
         self.record.seconds.traced = Some(traced.wall_s());
-        self.ended_well(&traced)?;
+        if let Err(failure) = self.ended_well(&traced) {
+            // The capture of a failed program may be unreadable.
+            let _ = self.open_named(capture_folder);
+            return Err(failure);
+        }
         let counted = {
             let _step = self.step("counting run", None);
             case.execute(Kind::Counted, &executables.counted, &place, None)?
@@ -306,13 +326,9 @@ impl Attempt<'_> {
         self.fill_totals(scan, &totals);
         let begin = Instant::now();
         let folder = self.suite.progress.folder.tables(&self.record.name);
-        let (sources, options) = (
-            self.executables.sources.as_deref(),
-            &self.suite.options.analysis,
-        );
+        let options = &self.suite.options.analysis;
         let _step = self.step("analysis", Some(capture));
-        let (analysis, tables) =
-            analyse::benchmark(capture, sources, &folder, options, &mut self.record)?;
+        let (analysis, tables) = analyse::benchmark(capture, &folder, options, &mut self.record)?;
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
         Ok(Filled {
             totals,

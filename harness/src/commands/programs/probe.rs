@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let record = measure(&session, &fetched, &execution, probe, &run, &folder)?;
         session.reporter.finish();
         let study = write_study(&folder, &record)?;
-        print(|out| writeln!(out, "{}", run_text(&folder, &record, study)))?;
+        print(|out| writeln!(out, "{}", run_text(&folder, &record, &study)))?;
         if code == exit_code::OK {
             code = code_of(&record);
         }
