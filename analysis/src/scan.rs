@@ -7,8 +7,8 @@ use crate::sites::BySite;
 use rayon::prelude::*;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AccessGroup, Allocation, AllocationKind, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd,
-    LaunchRecord, LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
+    AccessGroup, Allocation, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord,
+    LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -281,10 +281,8 @@ fn near(record: &LaunchRecord<'_>, group: &AccessGroup, address: u64) -> String 
 }
 
 fn in_words(allocation: &Allocation) -> String {
-    let name = match &allocation.kind {
-        AllocationKind::Symbol { name } => name.clone(),
-        _ => format!("allocation {}", allocation.key),
-    };
+    let number = || format!("allocation {}", allocation.key);
+    let name = allocation.name().map_or_else(number, str::to_owned);
     let place = allocation.place.as_ref();
     let place = place.map_or(String::new(), |place| format!(", allocated at {place}"));
     format!("{name} ({} bytes{place})", allocation.bytes)

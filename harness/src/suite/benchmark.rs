@@ -252,7 +252,7 @@ impl Attempt<'_> {
             let (program, capture) = (&self.executables.traced, Some(capture_folder));
             let traced = self.case.execute(Kind::Traced, program, &place, capture)?;
             if traced.processes.is_empty() {
-                let capture = capture::open(capture_folder)?;
+                let capture = self.open_named(capture_folder)?;
                 let checks = verify::checks(&verify::scan(&capture).map_err(capture::failure)?);
                 if let Some(outside) = verify::outside_allocations(&checks) {
                     return Ok(Some(outside.detail.clone()));

@@ -37,6 +37,7 @@ fn a_run_warns_about_unwritten_memory_and_draws_chosen_ctas() {
         .args(["run", "half.cu", "--backend", "cpu"])
         .args(choices));
     assert_eq!(code, 0, "{out}\n{err}");
+    assert!(!err.contains(": 0.00 s"), "{err}");
     let warning = "kernel add reads 128 bytes of numbers that nothing has written: half.cu:9, allocated at half.cu:13";
     assert!(
         unwrapped(&out).contains(&format!("warning {warning}")),

@@ -355,7 +355,7 @@ fn an_out_of_bounds_access_is_reported_as_such() {
         // Only the traced program knows the line.
         "\n    traced: ",
         "toy.cu:",
-        "allocated at ",
+        "device (4000 bytes, allocated at ",
     ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");
     assert!(!err.contains("hint: "), "{err}");
