@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::arguments::value::InvalidValue;
 use crate::capture::failure;
@@ -28,12 +28,71 @@ pub struct Args {
     /// Only the CTA with this linear number.
     #[arg(long, value_name = "N")]
     cta: Option<u32>,
+    /// Only accesses of this source line.
+    #[arg(long, value_name = "FILE:LINE", value_parser = parse_place)]
+    line: Option<(PathBuf, u32)>,
+    /// Only groups that access this byte: 0x7f00…, or as listed, #0+0x10.
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    address: Option<Address>,
     /// Stop after this many access groups.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Print one JSON object per line.
+    /// Print a JSON array with one access group per line.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Address {
+    /// Name of the allocation that the offset is in.
+    allocation: Option<String>,
+    offset: u64,
+}
+
+fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
+    let place = text.rsplit_once(':');
+    place
+        .and_then(|(file, line)| Some((file.into(), line.parse().ok()?)))
+        .ok_or_else(|| InvalidValue::new("FILE:LINE, such as pc.cu:12", text))
+}
+
+fn parse_address(text: &str) -> Result<Address, InvalidValue> {
+    let (allocation, offset) = match text.rsplit_once('+') {
+        Some((allocation, offset)) => (Some(allocation.to_owned()), offset),
+        None => (None, text),
+    };
+    let offset = match offset.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => offset.parse(),
+    };
+    let wrong = |_| InvalidValue::new("an address, such as 0x7f0010 or #0+0x10", text);
+    Ok(Address {
+        allocation,
+        offset: offset.map_err(wrong)?,
+    })
+}
+
+impl Args {
+    fn takes(&self, group: &AccessGroup, capture: &Capture, map: &AllocationMap) -> bool {
+        let is_on_line = |(file, line): &(PathBuf, u32)| {
+            let site = capture.sites().get(group.site);
+            site.is_some_and(|site| site.line == *line && Path::new(&site.file).ends_with(file))
+        };
+        let is_at = |wanted: &Address, address: u64| {
+            let start = match (&wanted.allocation, map.resolve(address)) {
+                (None, _) => Some(address),
+                (Some(name), Some((key, offset))) if key.to_string() == *name => Some(offset),
+                _ => None,
+            };
+            let width_bytes = u64::from(group.width_bytes);
+            start.is_some_and(|start| wanted.offset.wrapping_sub(start) < width_bytes)
+        };
+        let mut addresses = group.active_addresses().iter();
+        self.cta.is_none_or(|cta| cta == group.cta)
+            && self.line.as_ref().is_none_or(is_on_line)
+            && (self.address.as_ref())
+                .is_none_or(|wanted| addresses.any(|&address| is_at(wanted, address)))
+    }
 }
 
 fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
@@ -54,8 +113,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     needs_accesses(&capture, "accesses to list").map_err(failure)?;
     let mut problem = None;
     terminal::print(|out| {
+        if !args.json {
+            problem = list(out, &capture, args)?;
+            return Ok(());
+        }
+        write!(out, "[")?;
         problem = list(out, &capture, args)?;
-        Ok(())
+        writeln!(out, "\n]")
     })?;
     match problem {
         Some(error) => Err(failure(error)),
@@ -65,7 +129,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 
 /// Prints the selected accesses up to the first damaged chunk, and returns its error.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
-    let mut left = args.limit.unwrap_or(u64::MAX);
+    let limit = args.limit.unwrap_or(u64::MAX);
+    let mut left = limit;
     let mut buffer = GroupBuffer::default();
     for record in capture.launches() {
         let launch = record.launch;
@@ -91,9 +156,16 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
             }
             let mut result = Ok(());
             let read = capture.read_chunk(chunk, &mut buffer, |group| {
-                if left > 0 && result.is_ok() && args.cta.is_none_or(|cta| cta == group.cta) {
+                let map = &record.allocations;
+                if left > 0 && result.is_ok() && args.takes(group, capture, map) {
+                    let separator = match (args.json, left == limit) {
+                        (false, _) => "",
+                        (_, true) => "\n",
+                        (_, false) => ",\n",
+                    };
                     left -= 1;
-                    result = line(out, args.json, &record, name, group, capture.sites());
+                    result = write!(out, "{separator}")
+                        .and_then(|()| line(out, args.json, &record, name, group, capture.sites()));
                 }
             });
             result?;
@@ -132,7 +204,7 @@ fn line(
             "sm": group.sm, "mask": group.mask, "site": group.site, "op": op, "width_bytes": group.width_bytes, "file": file,
             "line": source_line, "addresses": addresses,
         });
-        return writeln!(out, "{object}");
+        return write!(out, "{object}");
     }
     let [x, y, z] = launch.cta_coordinates(group.cta);
     writeln!(
