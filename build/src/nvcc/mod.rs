@@ -7,11 +7,13 @@ mod call;
 mod flags;
 mod invocation;
 mod proprietary;
+mod report;
 mod toolkit;
 mod words;
 
 use std::path::PathBuf;
 
+pub use report::{NvccCall, REPORT_VARIABLE, nvcc_calls};
 pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, arch_wanted};
 
 use crate::compile::{BuildError, BuildOptions, Builder};
@@ -59,6 +61,16 @@ pub fn run(
     arguments: Vec<String>,
     builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
 ) -> Done {
+    let call = run_call(nvcc, arguments, builder);
+    report::append(call.as_ref().unwrap_or(&NvccCall::default()));
+    call.map(drop)
+}
+
+fn run_call(
+    nvcc: &Nvcc,
+    arguments: Vec<String>,
+    builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
+) -> Result<NvccCall, Failure> {
     let variable = |name: &str| words(&std::env::var(name).unwrap_or_default());
     let arguments = [
         variable("NVCC_PREPEND_FLAGS"),
@@ -68,7 +80,7 @@ pub fn run(
     let args = NvccInvocation::parse(arguments.concat())?;
     if let Some(text) = nvcc.answer(args.mode) {
         println!("{text}");
-        return Ok(());
+        return Ok(NvccCall::default());
     }
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
@@ -79,7 +91,7 @@ pub fn run(
     }
     // CMake tries out flags in folders with these names, and parses the compiler's output.
     let is_trial = folder.components().any(|part| {
-        ["CMakeScratch", "CMakeTmp"]
+        ["CMakeScratch", "CMakeTmp", "CompilerIdCUDA"]
             .iter()
             .any(|name| part.as_os_str() == *name)
     });
@@ -87,7 +99,7 @@ pub fn run(
         eprintln!("nvcc warning : superstep ignores {flag}: {why}");
     }
     if args.dry_run {
-        return Ok(());
+        return Ok(NvccCall::default());
     }
     let call = Call {
         nvcc,
@@ -96,7 +108,11 @@ pub fn run(
         folder,
         scratch: tempfile::tempdir().map_err(|error| failed("create a folder", error))?,
     };
-    call.run()
+    call.run()?;
+    Ok(match is_trial {
+        true => NvccCall::default(),
+        false => call.result(),
+    })
 }
 
 fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failure {
