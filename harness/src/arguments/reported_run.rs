@@ -12,11 +12,12 @@ use superstep_trace::{Backend, CtaBlocks, Protocol};
 use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
-    MessageFormat, RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes,
-    slowdown_table, summary_table, warnings, within_launch_notes, write_junit,
+    RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes, slowdown_table,
+    summary_table, warnings, within_launch_notes, write_junit,
 };
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
+use crate::terminal::print_json;
 
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
@@ -36,6 +37,18 @@ pub struct ReportedRunArgs {
         help_heading = "In situ"
     )]
     shadow_memory: Option<ByteSize>,
+    /// Fail with exit code 12 on warnings, or on those of these checks.
+    ///
+    /// The checks are separated by commas, for example `--fail-on-warning=initialised-reads,inside-allocations`.
+    #[arg(
+        long,
+        value_name = "CHECKS",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        help_heading = "Repeats and reports"
+    )]
+    fail_on_warning: Option<Vec<String>>,
     #[command(flatten)]
     analysis: AnalysisOptions,
     #[command(flatten)]
@@ -65,6 +78,17 @@ impl ReportedRunArgs {
         })
     }
 
+    /// Returns whether there are warnings of the checks that `--fail-on-warning` names.
+    fn fails_on_warning(&self, summary: &RunSummary) -> bool {
+        let Some(named) = &self.fail_on_warning else {
+            return false;
+        };
+        let mut checks = (summary.benchmarks.iter()).flat_map(|one| &one.verification);
+        checks.any(|check| {
+            check.warning && (named.is_empty() || named.iter().any(|name| *name == check.check))
+        })
+    }
+
     /// Runs the programs and reports the results. Returns them with the exit code.
     pub fn finish(
         &self,
@@ -76,8 +100,10 @@ impl ReportedRunArgs {
         if let Some(path) = &self.running.junit {
             write_junit(path, &summary)?;
         }
-        if self.execute.message_format == MessageFormat::Human {
-            // A closed pipe must not change the exit code.
+        // A closed pipe must not change the exit code.
+        if self.execute.json {
+            let _ = print_json(&summary);
+        } else if self.execute.prints_text() {
             let _ = print(&summary, &folder, color);
         }
         let failed = |status| status == Status::Failed;
@@ -85,6 +111,8 @@ impl ReportedRunArgs {
             exit_code::INTERRUPTED
         } else if summary.benchmarks.iter().any(|one| failed(one.status)) {
             exit_code::BENCHMARK_FAILED
+        } else if self.fails_on_warning(&summary) {
+            exit_code::WARNING
         } else {
             exit_code::OK
         };

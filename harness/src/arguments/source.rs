@@ -1,7 +1,7 @@
 //! Programs without a manifest, described on the command line of `superstep run` or `superstep bundle`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -34,26 +34,21 @@ pub struct SourceArgs {
     /// Additional source file, like MORE.cu, or an executable that a script starts.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
-    /// Folder to search for headers.
-    #[arg(long, short = 'I', value_name = "DIR")]
-    include: Vec<PathBuf>,
-    /// Macro for every compilation.
-    #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
-    define: Vec<String>,
+    #[command(flatten)]
+    compile: CompileArgs,
     /// Folder to search for libraries.
     #[arg(long, short = 'L', value_name = "DIR")]
     library_path: Vec<PathBuf>,
     /// Host library to link with.
     #[arg(long, short = 'l', value_name = "NAME")]
     library: Vec<String>,
-    /// Flag for every compilation, for example `--flag=-std=c++20`.
-    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
-    flag: Vec<String>,
     /// Flag for linking.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     link_flag: Vec<String>,
-    /// File or folder that the program reads. It is copied into the folder in which the program runs: to the same place if
-    /// the path is relative, or under its last component if it is absolute or contains `..`.
+    /// File or folder that the program reads.
+    ///
+    /// It is copied into the folder in which the program runs: to the same place if the path is relative, or under its last
+    /// component if it is absolute or contains `..`.
     #[arg(long, value_name = "PATH")]
     input: Vec<PathBuf>,
     /// Exit code of a successful run [default: 0].
@@ -67,13 +62,73 @@ pub struct SourceArgs {
     nondeterministic: bool,
 }
 
+/// Flags of compilers, spelled as nvcc's.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "The program")]
+pub struct CompileArgs {
+    /// Folder to search for headers.
+    #[arg(long, short = 'I', value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// Macro for every compilation.
+    #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+    /// Optimisation, as in nvcc; so are -g, -std=c++20 and -arch=sm_90.
+    ///
+    /// As in nvcc, it is for host code; device code is always optimised.
+    #[arg(short = 'O', value_name = "LEVEL")]
+    optimize: Option<String>,
+    /// Debug information of host code. Device code always has line numbers.
+    #[arg(short = 'g')]
+    debug: bool,
+    /// Version of C++, for example `-std=c++20`.
+    #[arg(long, value_name = "VERSION")]
+    std: Option<String>,
+    /// Flag for every compilation, for example `--flag=-funroll-loops`.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    flag: Vec<String>,
+}
+
+impl CompileArgs {
+    fn flags(&self, link: Vec<String>) -> Flags {
+        let defines = self.define.iter().map(|define| format!("-D{define}"));
+        let std = self.std.iter().map(|version| format!("-std={version}"));
+        let optimize = self.optimize.iter().map(|level| format!("-O{level}"));
+        Flags {
+            all: defines
+                .chain(std)
+                .chain(self.flag.iter().cloned())
+                .collect(),
+            device: Vec::new(),
+            host: optimize
+                .chain(self.debug.then(|| "-g".to_owned()))
+                .collect(),
+            link,
+        }
+    }
+}
+
+/// Spells nvcc's `-std` and `-arch` as long options, and leaves out `-lineinfo`, which is always on.
+pub fn with_long_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut result: Vec<OsString> = Vec::new();
+    for word in words {
+        let is_free = !result.iter().any(|word| word == "--")
+            && (result.last()).is_none_or(|last| last != "--flag" && last != "--link-flag");
+        let text = word.to_string_lossy();
+        match text.split('=').next() {
+            Some("-std" | "-arch") if is_free => result.push(format!("-{text}").into()),
+            Some("-lineinfo") if is_free => {}
+            _ => result.push(word),
+        }
+    }
+    result
+}
+
 impl SourceArgs {
     /// Returns arguments for compiling files without running them.
-    pub fn compiled(more: &[PathBuf], include: &[PathBuf], flag: &[String]) -> Self {
+    pub fn compiled(more: &[PathBuf], compile: &CompileArgs) -> Self {
         Self {
             more: more.to_vec(),
-            include: include.to_vec(),
-            flag: flag.to_vec(),
+            compile: compile.clone(),
             ..Self::default()
         }
     }
@@ -89,13 +144,17 @@ impl SourceArgs {
             || self.nondeterministic
     }
 
-    fn of_compilation(&self) -> [(&'static str, bool); 6] {
+    fn of_compilation(&self) -> [(&'static str, bool); 9] {
+        let compile = &self.compile;
         [
-            ("--include", !self.include.is_empty()),
-            ("--define", !self.define.is_empty()),
+            ("--include", !compile.include.is_empty()),
+            ("--define", !compile.define.is_empty()),
+            ("-O", compile.optimize.is_some()),
+            ("-g", compile.debug),
+            ("-std", compile.std.is_some()),
             ("--library-path", !self.library_path.is_empty()),
             ("--library", !self.library.is_empty()),
-            ("--flag", !self.flag.is_empty()),
+            ("--flag", !compile.flag.is_empty()),
             ("--link-flag", !self.link_flag.is_empty()),
         ]
     }
@@ -137,7 +196,7 @@ impl SourceArgs {
         if units[0].language == Language::Built {
             self.no_compilation(program)?;
         }
-        let include = (self.include.iter())
+        let include = (self.compile.include.iter())
             .map(|folder| self.absolute(folder))
             .collect::<Result<_, _>>()?;
         let mut link: Vec<String> = Vec::new();
@@ -155,7 +214,6 @@ impl SourceArgs {
             args: self.args.clone(),
             inputs: self.inputs()?,
         };
-        let defines = self.define.iter().map(|define| format!("-D{define}"));
         let deterministic = if self.nondeterministic {
             Determinism::Varies(Variation::new("--nondeterministic"))
         } else {
@@ -169,11 +227,7 @@ impl SourceArgs {
             files: units.iter().map(|unit| unit.file.clone()).collect(),
             translation_units: units,
             include,
-            flags: Flags {
-                all: defines.chain(self.flag.iter().cloned()).collect(),
-                link,
-                ..Flags::default()
-            },
+            flags: self.compile.flags(link),
             deterministic,
             timeout_s: 600,
             sizes: BTreeMap::from([(SIZE.to_owned(), size)]),

@@ -10,7 +10,7 @@ mod table;
 pub use folder::RunFolder;
 pub use junit::write_junit;
 pub use partial::{in_situ_notes, not_compared, partial_notes, warnings, within_launch_notes};
-pub use reporter::{MessageFormat, Reporter, Step, is_coloured};
+pub use reporter::{MessageFormat, Reporter, Step, Verbosity, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
     counted, geometric_mean, human_bytes, human_count, plain_table, summary_table, table_lines,

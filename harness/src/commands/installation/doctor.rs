@@ -1,34 +1,68 @@
 //! `superstep doctor`: lists tools, libraries and devices, and how to fix what is missing.
 
 use std::fmt::Display;
+
+use serde::Serialize;
+use serde_json::json;
 use superstep_toolchain::variable::{CACHE, CUDA, LLVM};
 
+use crate::terminal::{print, print_json};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
 use superstep_toolchain::{Llvm, Purpose, Survey, cache_dir, check, gpu};
 
-#[derive(Default)]
-struct Findings {
-    lines: Vec<String>,
-    missing: bool,
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// Missing, but not needed.
+    None,
+    Missing,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    state: State,
+    name: String,
+    detail: String,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
 impl Findings {
+    fn add(&mut self, state: State, name: &str, detail: impl Display) {
+        self.0.push(Finding {
+            state,
+            name: name.to_owned(),
+            detail: detail.to_string(),
+        });
+    }
+
     fn found(&mut self, name: &str, what: impl Display) {
-        self.lines.push(format!("ok      {name}: {what}"));
+        self.add(State::Ok, name, what);
     }
 
     fn missing(&mut self, name: &str, why: impl Display) {
-        self.lines.push(format!("MISSING {name}: {why}"));
-        self.missing = true;
+        self.add(State::Missing, name, why);
     }
 
     fn toolchain(&mut self) {
         let survey = Survey::here(Purpose::Run);
         for why in &survey.left_aside {
-            self.lines
-                .push(format!("none    other toolkit: {why}; it is not used"));
+            self.add(
+                State::None,
+                "other toolkit",
+                format!("{why}; it is not used"),
+            );
         }
         let tools = match survey.toolchain() {
             Ok(tools) => tools,
@@ -97,23 +131,37 @@ impl Findings {
             self.found("GPU", device);
         }
         if let Some(problem) = &gpus.problem {
-            let none = format!("none    GPU: {problem}; programs run on the CPU");
-            self.lines.push(none);
+            let why = format!("{problem}; programs run on the CPU");
+            self.add(State::None, "GPU", why);
         }
     }
 }
 
-pub fn run() -> Result<i32, Failure> {
+pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut findings = Findings::default();
     findings.toolchain();
     findings.installation();
     findings.gpus();
-    let version = format!("superstep {}", env!("CARGO_PKG_VERSION"));
-    findings.lines.insert(0, version);
-    let code = crate::terminal::print_lines(&findings.lines)?;
-    Ok(if findings.missing {
-        exit_code::TOOL
-    } else {
-        code
+    let (version, findings) = (env!("CARGO_PKG_VERSION"), findings.0);
+    match args.json {
+        true => print_json(&json!({
+            "schema_version": 1, "version": version, "findings": findings,
+        }))?,
+        false => print(|out| {
+            writeln!(out, "superstep {version}")?;
+            findings.iter().try_for_each(|finding| {
+                let word = match finding.state {
+                    State::Ok => "ok",
+                    State::None => "none",
+                    State::Missing => "MISSING",
+                };
+                writeln!(out, "{word:7} {}: {}", finding.name, finding.detail)
+            })
+        })?,
+    }
+    let is_missing = |finding: &Finding| finding.state == State::Missing;
+    Ok(match findings.iter().any(is_missing) {
+        true => exit_code::TOOL,
+        false => exit_code::OK,
     })
 }
