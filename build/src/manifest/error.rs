@@ -82,17 +82,18 @@ impl Text<'_> {
     /// Describes the value at `place`, as far as its line goes.
     fn found(&self, place: Location) -> String {
         let index = |number: u64| usize::try_from(number).unwrap_or(1).max(1) - 1;
-        let line = self.content.lines().nth(index(place.line()));
-        let start = line.and_then(|line| line.char_indices().nth(index(place.column())));
-        let rest = start
-            .and_then(|(start, _)| line?.get(start..))
+        let line = self
+            .content
+            .lines()
+            .nth(index(place.line()))
             .unwrap_or_default();
+        let rest: String = line.chars().skip(index(place.column())).collect();
         let value = rest.split([',', ']', '}', '#']).next().unwrap_or_default();
-        match value.trim().as_bytes() {
-            [] => "found a value of the wrong kind".to_owned(),
-            [b'[', ..] | [b'-', b' ', ..] => "found a list".to_owned(),
-            [b'{', ..] => "found a mapping".to_owned(),
-            _ => format!("found `{}`", value.trim()),
+        match value.trim() {
+            value if value.is_empty() || value.starts_with(['[', '{', '-']) => {
+                "found a value of the wrong kind".to_owned()
+            }
+            value => format!("found `{value}`"),
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::flags::Mode;
 use super::invocation::{NvccInvocation, Word};
-use super::{Done, Failure, Nvcc, NvccCall, failed, runtime_libraries};
+use super::{Done, Failure, Nvcc, failed, runtime_libraries};
 use crate::compile::source::macros::of_nvcc;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
@@ -58,19 +58,10 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the CUDA files and the program of a successful call.
-    pub(super) fn result(&self) -> NvccCall {
+    pub(super) fn cuda_files(&self) -> Vec<PathBuf> {
         let files = self.args.words.iter().filter_map(Word::file);
-        let has_objects = matches!(
-            self.args.mode,
-            Mode::Link | Mode::Objects | Mode::SharedLibrary | Mode::Archive
-        );
-        let is_cuda = |file: &&Path| has_objects && matches!(self.kind(file), Ok(Language::Cuda));
-        let is_program = matches!(self.args.mode, Mode::Link);
-        NvccCall {
-            cuda_files: (files.filter(is_cuda).map(|file| self.folder.join(file))).collect(),
-            program: is_program.then(|| self.folder.join(self.output("a.out"))),
-        }
+        let files = files.filter(|file| matches!(self.kind(file), Ok(Language::Cuda)));
+        files.map(|file| self.folder.join(file)).collect()
     }
 
     fn output<'a>(&'a self, default: &'a str) -> &'a Path {

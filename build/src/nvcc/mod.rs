@@ -7,13 +7,11 @@ mod call;
 mod flags;
 mod invocation;
 mod proprietary;
-mod report;
 mod toolkit;
 mod words;
 
 use std::path::PathBuf;
 
-pub use report::{NvccCall, REPORT_VARIABLE, nvcc_calls};
 pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, arch_wanted};
 
 use crate::compile::{BuildError, BuildOptions, Builder};
@@ -54,23 +52,17 @@ impl From<BuildError> for Failure {
     }
 }
 
+/// Environment variable with the path of a file that gets, for each call, the paths of compiled CUDA files and an empty line.
+pub const REPORT_VARIABLE: &str = "SUPERSTEP_NVCC_REPORT";
+
 type Done = Result<(), Failure>;
 
+/// Returns the CUDA files of the project that were compiled.
 pub fn run(
     nvcc: &Nvcc,
     arguments: Vec<String>,
     builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
-) -> Done {
-    let call = run_call(nvcc, arguments, builder);
-    report::append(call.as_ref().unwrap_or(&NvccCall::default()));
-    call.map(drop)
-}
-
-fn run_call(
-    nvcc: &Nvcc,
-    arguments: Vec<String>,
-    builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
-) -> Result<NvccCall, Failure> {
+) -> Result<Vec<PathBuf>, Failure> {
     let variable = |name: &str| words(&std::env::var(name).unwrap_or_default());
     let arguments = [
         variable("NVCC_PREPEND_FLAGS"),
@@ -80,7 +72,7 @@ fn run_call(
     let args = NvccInvocation::parse(arguments.concat())?;
     if let Some(text) = nvcc.answer(args.mode) {
         println!("{text}");
-        return Ok(NvccCall::default());
+        return Ok(Vec::new());
     }
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
@@ -99,7 +91,7 @@ fn run_call(
         eprintln!("nvcc warning : superstep ignores {flag}: {why}");
     }
     if args.dry_run {
-        return Ok(NvccCall::default());
+        return Ok(Vec::new());
     }
     let call = Call {
         nvcc,
@@ -110,8 +102,8 @@ fn run_call(
     };
     call.run()?;
     Ok(match is_trial {
-        true => NvccCall::default(),
-        false => call.result(),
+        true => Vec::new(),
+        false => call.cuda_files(),
     })
 }
 

@@ -78,7 +78,7 @@ pub struct BuildArgs {
     pub backend: BackendChoice,
     /// GPU architectures to compile for, comma-separated; also `-arch=sm_90`. PTX for the lowest is always included [default: sm_90,
     /// and this machine's GPU if it is newer; only this machine's GPU if it is older].
-    #[arg(long, visible_alias = "arch", value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
+    #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]

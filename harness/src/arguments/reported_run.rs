@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice};
 use superstep_analysis::communication::Matching;
-use superstep_analysis::run_summary::{RunSummary, Status};
+use superstep_analysis::run_summary::{Check, RunSummary, Status};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, CtaBlocks, Protocol};
@@ -17,6 +18,10 @@ use crate::results::{
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
 use crate::terminal;
+
+/// Checks that can pass with a warning.
+const WARNING_CHECKS: &str = "counts-equal in-situ-equal initialised-reads inside-allocations kernel-launches nvcc-build \
+    output-equal shared-memory";
 
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
@@ -38,13 +43,16 @@ pub struct ReportedRunArgs {
     shadow_memory: Option<ByteSize>,
     /// Fail with exit code 12 on warnings, or on those of these checks.
     ///
-    /// The checks are separated by commas, for example `--fail-on-warning=initialised-reads,inside-allocations`.
+    /// The checks, separated by commas: counts-equal, in-situ-equal, initialised-reads, inside-allocations, kernel-launches, nvcc-build,
+    /// output-equal, shared-memory.
     #[arg(
         long,
         value_name = "CHECKS",
         num_args = 0..=1,
         require_equals = true,
         value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(WARNING_CHECKS.split(' ')),
+        hide_possible_values = true,
         help_heading = "Repeats and reports"
     )]
     fail_on_warning: Option<Vec<String>>,
@@ -77,17 +85,6 @@ impl ReportedRunArgs {
         })
     }
 
-    /// Returns whether there are warnings of the checks that `--fail-on-warning` names.
-    fn fails_on_warning(&self, summary: &RunSummary) -> bool {
-        let Some(named) = &self.fail_on_warning else {
-            return false;
-        };
-        let mut checks = (summary.benchmarks.iter()).flat_map(|one| &one.verification);
-        checks.any(|check| {
-            check.warning && (named.is_empty() || named.iter().any(|name| *name == check.check))
-        })
-    }
-
     /// Runs the programs and reports the results. Returns them with the exit code.
     pub fn finish(
         &self,
@@ -106,11 +103,16 @@ impl ReportedRunArgs {
             let _ = print(&summary, &folder, color);
         }
         let failed = |status| status == Status::Failed;
+        let fails = |check: &Check| {
+            let named = self.fail_on_warning.as_ref().filter(|_| check.warning);
+            named.is_some_and(|named| named.is_empty() || named.contains(&check.check))
+        };
+        let mut checks = (summary.benchmarks.iter()).flat_map(|one| &one.verification);
         let code = if interrupt::requested() {
             exit_code::INTERRUPTED
         } else if summary.benchmarks.iter().any(|one| failed(one.status)) {
             exit_code::BENCHMARK_FAILED
-        } else if self.fails_on_warning(&summary) {
+        } else if checks.any(fails) {
             exit_code::WARNING
         } else {
             exit_code::OK

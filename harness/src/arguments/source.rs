@@ -34,14 +34,27 @@ pub struct SourceArgs {
     /// Additional source file, like MORE.cu, or an executable that a script starts.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
-    #[command(flatten)]
-    compile: CompileArgs,
+    /// Folder to search for headers.
+    #[arg(long, short = 'I', value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// Macro for every compilation.
+    #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
     /// Folder to search for libraries.
     #[arg(long, short = 'L', value_name = "DIR")]
     library_path: Vec<PathBuf>,
     /// Host library to link with.
     #[arg(long, short = 'l', value_name = "NAME")]
     library: Vec<String>,
+    /// Compiler flag; -O3, -g, -std=c++20 and -arch=sm_90 work as in nvcc.
+    ///
+    /// For example `--flag=-funroll-loops`. Like nvcc's, -O and -g are for host code; device code is always optimised and has line
+    /// numbers.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    flag: Vec<String>,
+    /// Flag for compiling host code.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    host_flag: Vec<String>,
     /// Flag for linking.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     link_flag: Vec<String>,
@@ -62,61 +75,22 @@ pub struct SourceArgs {
     nondeterministic: bool,
 }
 
-/// Flags of compilers, spelled as nvcc's.
-#[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "The program")]
-pub struct CompileArgs {
-    /// Folder to search for headers.
-    #[arg(long, short = 'I', value_name = "DIR")]
-    include: Vec<PathBuf>,
-    /// Macro for every compilation.
-    #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
-    define: Vec<String>,
-    /// Optimisation, as in nvcc; so are -g, -std=c++20 and -arch=sm_90.
-    ///
-    /// As in nvcc, it is for host code; device code is always optimised.
-    #[arg(short = 'O', value_name = "LEVEL")]
-    optimize: Option<String>,
-    /// Debug information of host code. Device code always has line numbers.
-    #[arg(short = 'g')]
-    debug: bool,
-    /// Version of C++, for example `-std=c++20`.
-    #[arg(long, value_name = "VERSION")]
-    std: Option<String>,
-    /// Flag for every compilation, for example `--flag=-funroll-loops`.
-    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
-    flag: Vec<String>,
-}
-
-impl CompileArgs {
-    fn flags(&self, link: Vec<String>) -> Flags {
-        let defines = self.define.iter().map(|define| format!("-D{define}"));
-        let std = self.std.iter().map(|version| format!("-std={version}"));
-        let optimize = self.optimize.iter().map(|level| format!("-O{level}"));
-        Flags {
-            all: defines
-                .chain(std)
-                .chain(self.flag.iter().cloned())
-                .collect(),
-            device: Vec::new(),
-            host: optimize
-                .chain(self.debug.then(|| "-g".to_owned()))
-                .collect(),
-            link,
-        }
-    }
-}
-
-/// Spells nvcc's `-std` and `-arch` as long options, and leaves out `-lineinfo`, which is always on.
-pub fn with_long_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Spells nvcc's flags as the options of [`SourceArgs`] and `--gpu-arch`, up to `--`.
+pub fn without_nvcc_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut result: Vec<OsString> = Vec::new();
+    let (mut is_ours, mut is_value) = (true, false);
     for word in words {
-        let is_free = !result.iter().any(|word| word == "--")
-            && (result.last()).is_none_or(|last| last != "--flag" && last != "--link-flag");
-        let text = word.to_string_lossy();
+        is_ours &= word != "--";
+        let (is_option, text) = (is_ours && !is_value, word.to_string_lossy());
+        is_value = ["--flag", "--host-flag", "--link-flag"].contains(&&*text);
         match text.split('=').next() {
-            Some("-std" | "-arch") if is_free => result.push(format!("-{text}").into()),
-            Some("-lineinfo") if is_free => {}
+            Some("-std") if is_option => result.push(format!("--flag={text}").into()),
+            Some("-arch") if is_option => result.push(text.replacen("-", "--gpu-", 1).into()),
+            // Line numbers are always there.
+            Some("-lineinfo") if is_option => {}
+            Some(flag) if is_option && (flag == "-g" || flag.starts_with("-O")) => {
+                result.push(format!("--host-flag={text}").into());
+            }
             _ => result.push(word),
         }
     }
@@ -125,10 +99,11 @@ pub fn with_long_options(words: impl Iterator<Item = OsString>) -> Vec<OsString>
 
 impl SourceArgs {
     /// Returns arguments for compiling files without running them.
-    pub fn compiled(more: &[PathBuf], compile: &CompileArgs) -> Self {
+    pub fn compiled(more: &[PathBuf], include: &[PathBuf], flag: &[String]) -> Self {
         Self {
             more: more.to_vec(),
-            compile: compile.clone(),
+            include: include.to_vec(),
+            flag: flag.to_vec(),
             ..Self::default()
         }
     }
@@ -144,17 +119,14 @@ impl SourceArgs {
             || self.nondeterministic
     }
 
-    fn of_compilation(&self) -> [(&'static str, bool); 9] {
-        let compile = &self.compile;
+    fn of_compilation(&self) -> [(&'static str, bool); 7] {
         [
-            ("--include", !compile.include.is_empty()),
-            ("--define", !compile.define.is_empty()),
-            ("-O", compile.optimize.is_some()),
-            ("-g", compile.debug),
-            ("-std", compile.std.is_some()),
+            ("--include", !self.include.is_empty()),
+            ("--define", !self.define.is_empty()),
             ("--library-path", !self.library_path.is_empty()),
             ("--library", !self.library.is_empty()),
-            ("--flag", !compile.flag.is_empty()),
+            ("--flag", !self.flag.is_empty()),
+            ("--host-flag", !self.host_flag.is_empty()),
             ("--link-flag", !self.link_flag.is_empty()),
         ]
     }
@@ -196,7 +168,7 @@ impl SourceArgs {
         if units[0].language == Language::Built {
             self.no_compilation(program)?;
         }
-        let include = (self.compile.include.iter())
+        let include = (self.include.iter())
             .map(|folder| self.absolute(folder))
             .collect::<Result<_, _>>()?;
         let mut link: Vec<String> = Vec::new();
@@ -214,6 +186,7 @@ impl SourceArgs {
             args: self.args.clone(),
             inputs: self.inputs()?,
         };
+        let defines = self.define.iter().map(|define| format!("-D{define}"));
         let deterministic = if self.nondeterministic {
             Determinism::Varies(Variation::new("--nondeterministic"))
         } else {
@@ -227,7 +200,12 @@ impl SourceArgs {
             files: units.iter().map(|unit| unit.file.clone()).collect(),
             translation_units: units,
             include,
-            flags: self.compile.flags(link),
+            flags: Flags {
+                all: defines.chain(self.flag.iter().cloned()).collect(),
+                host: self.host_flag.clone(),
+                link,
+                ..Flags::default()
+            },
             deterministic,
             timeout_s: 600,
             sizes: BTreeMap::from([(SIZE.to_owned(), size)]),

@@ -18,8 +18,8 @@ use self::installation::{cache, completions, doctor, setup};
 use self::programs::{bundle, explain, inject, probe, run, run_bundle, suite};
 use self::projects::{build, env, libraries, modules, nvcc, toolkit};
 use self::results::{compare, report, trends};
-use crate::arguments::source::with_long_options;
-use crate::results::Verbosity;
+use crate::arguments::source::without_nvcc_flags;
+use crate::results::{VERBOSITY, Verbosity};
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
 #[derive(Debug, Parser)]
@@ -36,22 +36,8 @@ struct Cli {
         hide_short_help = true
     )]
     color: ColorChoice,
-    /// Print only warnings, errors and results.
-    #[arg(long, short, global = true, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Print each step of a build.
-    #[arg(long, short, global = true)]
-    verbose: bool,
-}
-
-impl Cli {
-    fn verbosity(&self) -> Verbosity {
-        match (self.quiet, self.verbose) {
-            (true, _) => Verbosity::Quiet,
-            (_, true) => Verbosity::Verbose,
-            _ => Verbosity::Normal,
-        }
-    }
+    #[command(flatten)]
+    verbosity: Verbosity,
 }
 
 #[derive(Debug, Subcommand)]
@@ -118,8 +104,8 @@ enum Command {
 /// Commands whose `-h` shows only the options in [`DAILY`].
 const MANY_OPTIONS: [&str; 6] = ["suite", "run", "probe", "inject", "bundle", "run-bundle"];
 
-const DAILY: &str = "backend bless define exclude fail_on_warning in_situ include injections input jobs json kernel list \
-    only optimize out repeat resume seed set size timeout";
+const DAILY: &str = "backend bless define exclude fail_on_warning flag in_situ include injections input jobs json kernel list \
+    only out repeat resume seed set size timeout";
 
 /// Titles and commands of the list in the help.
 const GROUPS: [(&str, &str); 4] = [
@@ -174,10 +160,10 @@ pub fn main() -> ExitCode {
         // Takes nvcc's flags, so clap does not parse it.
         return nvcc::run(words).into();
     }
-    let words = with_long_options(std::env::args_os());
+    let words = without_nvcc_flags(std::env::args_os());
     let matches = command().get_matches_from(words);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    cli.verbosity().set();
+    VERBOSITY.get_or_init(|| cli.verbosity);
     if let Err(error) = interrupt::install() {
         eprintln!("warning: failed to catch Ctrl-C: {error}");
     }

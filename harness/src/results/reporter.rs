@@ -22,25 +22,19 @@ pub enum MessageFormat {
     Json,
 }
 
-/// Amount of text on standard error, the same for all reporters of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verbosity {
-    /// Warnings and errors.
-    Quiet,
-    /// Also each long step.
-    Normal,
-    /// Also each step of a build.
-    Verbose,
+/// Amount of text on standard error.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct Verbosity {
+    /// Print only warnings, errors and results.
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print each step of a build.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
 }
 
-static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
-
-impl Verbosity {
-    /// Applies to reporters that are created later.
-    pub fn set(self) {
-        VERBOSITY.get_or_init(|| self);
-    }
-}
+/// What [`Reporter::new`] applies.
+pub static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
 
 /// Returns whether text on standard output is coloured.
 pub fn is_coloured(choice: ColorChoice) -> bool {
@@ -69,9 +63,9 @@ pub struct Reporter {
 impl Reporter {
     /// Creates a reporter. A terminal shows progress on one line, unless messages are JSON or `--quiet` or `--verbose` is given.
     pub fn new(format: MessageFormat) -> Self {
-        let verbosity = *VERBOSITY.get().unwrap_or(&Verbosity::Normal);
+        let Verbosity { quiet, verbose } = VERBOSITY.get().copied().unwrap_or_default();
         let is_human = format == MessageFormat::Human;
-        let has_bar = is_human && verbosity == Verbosity::Normal && std::io::stderr().is_terminal();
+        let has_bar = is_human && !quiet && !verbose && std::io::stderr().is_terminal();
         let target = match has_bar {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
@@ -87,8 +81,8 @@ impl Reporter {
             format,
             bar,
             has_bar,
-            is_log: is_human && !has_bar && verbosity != Verbosity::Quiet,
-            is_verbose: is_human && verbosity == Verbosity::Verbose,
+            is_log: is_human && !has_bar && !quiet,
+            is_verbose: is_human && verbose,
         }
     }
 

@@ -85,7 +85,7 @@ fn make_builds_the_project() {
     let project = copy(folder.path());
     let (_, err) = build(folder.path(), &project, &["make", "-j2"]);
     assert!(
-        err.contains("CUDA files compiled; to trace the program: superstep run ./app"),
+        err.contains("CUDA files compiled; to trace the program: superstep run PROGRAM"),
         "{err}"
     );
     runs_and_is_traced(folder.path(), &project);

@@ -152,6 +152,10 @@ fn invalid_command_lines_are_refused() {
             "the available sizes are tiny",
         ),
         (&["suite", "./suite", "--gpu-arch", "volta"], "sm_90"),
+        (
+            &["suite", "./suite", "--fail-on-warning=initialized-reads"],
+            "similar value exists: 'initialised-reads'",
+        ),
         (&["report", "nowhere"], "run.json"),
         (&["run-bundle", "."], "bundle.json"),
     ];

@@ -17,7 +17,7 @@ use crate::{capture, terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture: its folder, or any file in it.
+    /// Capture: its folder, any file in it, or the folder of a run.
     path: PathBuf,
     /// Only launches of kernels whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
@@ -31,22 +31,15 @@ pub struct Args {
     /// Only accesses of this source line.
     #[arg(long, value_name = "FILE:LINE", value_parser = parse_place)]
     line: Option<(PathBuf, u32)>,
-    /// Only groups that access this byte: 0x7f00…, or as listed, #0+0x10.
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
-    address: Option<Address>,
+    /// Only groups that access this address, as listed: #0+0x10.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
     /// Stop after this many access groups.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Print a JSON array with one access group per line.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone)]
-struct Address {
-    /// Name of the allocation that the offset is in.
-    allocation: Option<String>,
-    offset: u64,
 }
 
 fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
@@ -56,42 +49,17 @@ fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
         .ok_or_else(|| InvalidValue::new("FILE:LINE, such as pc.cu:12", text))
 }
 
-fn parse_address(text: &str) -> Result<Address, InvalidValue> {
-    let (allocation, offset) = match text.rsplit_once('+') {
-        Some((allocation, offset)) => (Some(allocation.to_owned()), offset),
-        None => (None, text),
-    };
-    let offset = match offset.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => offset.parse(),
-    };
-    let wrong = |_| InvalidValue::new("an address, such as 0x7f0010 or #0+0x10", text);
-    Ok(Address {
-        allocation,
-        offset: offset.map_err(wrong)?,
-    })
-}
-
 impl Args {
-    fn takes(&self, group: &AccessGroup, capture: &Capture, map: &AllocationMap) -> bool {
+    fn takes(&self, group: &AccessGroup, sites: &SiteTable, map: &AllocationMap) -> bool {
         let is_on_line = |(file, line): &(PathBuf, u32)| {
-            let site = capture.sites().get(group.site);
+            let site = sites.get(group.site);
             site.is_some_and(|site| site.line == *line && Path::new(&site.file).ends_with(file))
-        };
-        let is_at = |wanted: &Address, address: u64| {
-            let start = match (&wanted.allocation, map.resolve(address)) {
-                (None, _) => Some(address),
-                (Some(name), Some((key, offset))) if key.to_string() == *name => Some(offset),
-                _ => None,
-            };
-            let width_bytes = u64::from(group.width_bytes);
-            start.is_some_and(|start| wanted.offset.wrapping_sub(start) < width_bytes)
         };
         let mut addresses = group.active_addresses().iter();
         self.cta.is_none_or(|cta| cta == group.cta)
             && self.line.as_ref().is_none_or(is_on_line)
             && (self.address.as_ref())
-                .is_none_or(|wanted| addresses.any(|&address| is_at(wanted, address)))
+                .is_none_or(|wanted| addresses.any(|&address| shown(address, map) == *wanted))
     }
 }
 
@@ -157,7 +125,7 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
             let mut result = Ok(());
             let read = capture.read_chunk(chunk, &mut buffer, |group| {
                 let map = &record.allocations;
-                if left > 0 && result.is_ok() && args.takes(group, capture, map) {
+                if left > 0 && result.is_ok() && args.takes(group, capture.sites(), map) {
                     let separator = match (args.json, left == limit) {
                         (false, _) => "",
                         (_, true) => "\n",
@@ -218,23 +186,26 @@ fn line(
     )
 }
 
+fn shown(address: u64, map: &AllocationMap) -> String {
+    match map.resolve(address) {
+        Some((key, offset)) => format!("{key}+{offset:#x}"),
+        None => format!("{address:#x}"),
+    }
+}
+
 /// Formats the addresses of a group: as start and stride if they are evenly spaced in one allocation, otherwise one by one.
 fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     let active = group.active_addresses();
-    let one = |address: u64| match map.resolve(address) {
-        Some((key, offset)) => format!("{key}+{offset:#x}"),
-        None => format!("{address:#x}"),
-    };
     if let [first, second, .., last] | [first, second @ last] = active {
         let step = second.wrapping_sub(*first) as i64;
         let mut pairs = active.windows(2);
         let even = pairs.all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
         let allocation = |address| map.find(address).map(|allocation| allocation.id);
         if even && allocation(*first) == allocation(*last) {
-            return format!("{} step {step} x{}", one(*first), active.len());
+            return format!("{} step {step} x{}", shown(*first, map), active.len());
         }
     }
-    let all: Vec<String> = active.iter().map(|&address| one(address)).collect();
+    let all: Vec<String> = active.iter().map(|&address| shown(address, map)).collect();
     all.join(" ")
 }
 

@@ -16,7 +16,7 @@ use crate::{capture, terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture: its folder, or any file in it.
+    /// Capture: its folder, any file in it, or the folder of a run.
     #[arg(value_name = "CAPTURE", required_unless_present = "ncu_options")]
     path: Option<PathBuf>,
     /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute wrote for the untraced program.

@@ -19,28 +19,22 @@ pub struct Args {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Ok,
-    /// Missing, but not needed.
-    None,
-    Missing,
-}
-
 #[derive(Serialize)]
 struct Finding {
-    state: State,
+    state: &'static str,
     name: String,
     detail: String,
 }
 
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings {
+    all: Vec<Finding>,
+    missing: bool,
+}
 
 impl Findings {
-    fn add(&mut self, state: State, name: &str, detail: impl Display) {
-        self.0.push(Finding {
+    fn add(&mut self, state: &'static str, name: &str, detail: impl Display) {
+        self.all.push(Finding {
             state,
             name: name.to_owned(),
             detail: detail.to_string(),
@@ -48,21 +42,18 @@ impl Findings {
     }
 
     fn found(&mut self, name: &str, what: impl Display) {
-        self.add(State::Ok, name, what);
+        self.add("ok", name, what);
     }
 
     fn missing(&mut self, name: &str, why: impl Display) {
-        self.add(State::Missing, name, why);
+        self.add("MISSING", name, why);
+        self.missing = true;
     }
 
     fn toolchain(&mut self) {
         let survey = Survey::here(Purpose::Run);
         for why in &survey.left_aside {
-            self.add(
-                State::None,
-                "other toolkit",
-                format!("{why}; it is not used"),
-            );
+            self.add("none", "other toolkit", format!("{why}; it is not used"));
         }
         let tools = match survey.toolchain() {
             Ok(tools) => tools,
@@ -132,7 +123,7 @@ impl Findings {
         }
         if let Some(problem) = &gpus.problem {
             let why = format!("{problem}; programs run on the CPU");
-            self.add(State::None, "GPU", why);
+            self.add("none", "GPU", why);
         }
     }
 }
@@ -142,25 +133,21 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     findings.toolchain();
     findings.installation();
     findings.gpus();
-    let (version, findings) = (env!("CARGO_PKG_VERSION"), findings.0);
+    let (version, all) = (env!("CARGO_PKG_VERSION"), &findings.all);
     match args.json {
-        true => print_json(&json!({
-            "schema_version": 1, "version": version, "findings": findings,
-        }))?,
+        true => print_json(&json!({ "schema_version": 1, "version": version, "findings": all }))?,
         false => print(|out| {
             writeln!(out, "superstep {version}")?;
-            findings.iter().try_for_each(|finding| {
-                let word = match finding.state {
-                    State::Ok => "ok",
-                    State::None => "none",
-                    State::Missing => "MISSING",
-                };
-                writeln!(out, "{word:7} {}: {}", finding.name, finding.detail)
-            })
+            all.iter().try_for_each(
+                |Finding {
+                     state,
+                     name,
+                     detail,
+                 }| { writeln!(out, "{state:7} {name}: {detail}") },
+            )
         })?,
     }
-    let is_missing = |finding: &Finding| finding.state == State::Missing;
-    Ok(match findings.iter().any(is_missing) {
+    Ok(match findings.missing {
         true => exit_code::TOOL,
         false => exit_code::OK,
     })

@@ -13,7 +13,7 @@ use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
-use crate::arguments::source::{CompileArgs, SourceArgs};
+use crate::arguments::source::SourceArgs;
 use crate::arguments::{FetchArgs, PatternArgs, value};
 use crate::terminal::print;
 
@@ -31,10 +31,14 @@ pub struct Args {
     )]
     source: Vec<PathBuf>,
     /// Summarise every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
-    #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "define", "std", "flag", "kernel"])]
+    #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
     suite: Option<String>,
-    #[command(flatten)]
-    compile: CompileArgs,
+    /// Folder to search for headers.
+    #[arg(long, short = 'I', value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// Compiler flag, for example `--flag=-DN=4`.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    flag: Vec<String>,
     /// Only operations in kernels and device functions whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
@@ -47,7 +51,7 @@ pub struct Args {
     #[arg(long)]
     allow_opaque_asm: bool,
     /// GPU architecture to compile for.
-    #[arg(long, visible_alias = "arch", value_name = "ARCH", default_value_t = DEFAULT_ARCH, value_parser = value::gpu_arch)]
+    #[arg(long, value_name = "ARCH", default_value_t = DEFAULT_ARCH, value_parser = value::gpu_arch)]
     gpu_arch: u32,
     /// Print JSON.
     #[arg(long)]
@@ -73,7 +77,7 @@ pub fn run(args: &Args, color: ColorChoice) -> Result<i32, Failure> {
 fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
     let (source, more) = args.source.split_at(1);
     let source = &source[0];
-    let suite = SourceArgs::compiled(more, &args.compile).suite(source)?;
+    let suite = SourceArgs::compiled(more, &args.include, &args.flag).suite(source)?;
     let program = Program::of_benchmark(&suite.benchmarks[0], &suite.folder);
     let mut explanation = session.builder()?.explain(&program)?;
     session.reporter.finish();

@@ -1,9 +1,10 @@
 //! `superstep inject`: error injection.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use superstep_analysis::tables;
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
@@ -100,7 +101,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let execute = &args.programs.execute;
     let document = json!({
         "schema_version": 1, "suite": suite, "size": size, "backend": backend, "seed": seed, "folder": folder,
-        "programs": tallies.iter().map(program_json).collect::<Vec<_>>(),
+        "programs": tallies.iter().cloned().collect::<BTreeMap<_, _>>(),
     });
     session
         .reporter
@@ -119,14 +120,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         Some(_) => exit_code::BENCHMARK_FAILED,
         None => exit_code::OK,
     })
-}
-
-fn program_json((program, tallies): &(String, Vec<Tally>)) -> Value {
-    let outcomes = tallies.iter().map(|tally| {
-        let [share, low, high] = tally.share;
-        json!({ "outcome": tally.outcome.word(), "count": tally.count, "share": share, "interval": [low, high] })
-    });
-    json!({ "program": program, "outcomes": outcomes.collect::<Vec<_>>() })
 }
 
 fn run_one(

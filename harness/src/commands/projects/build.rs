@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::nvcc::{NvccCall, REPORT_VARIABLE, nvcc_calls};
+use superstep_build::nvcc::REPORT_VARIABLE;
 use superstep_build::{exit_code, interrupt};
 use tempfile::NamedTempFile;
 
@@ -38,31 +38,24 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if interrupt::requested() {
         return Ok(exit_code::INTERRUPTED);
     }
-    if let Some(text) = in_words(&nvcc_calls(report.path()), &toolkit.root) {
+    let text = std::fs::read_to_string(report.path()).unwrap_or_default();
+    if let Some(text) = in_words(&text, &toolkit.root) {
         eprintln!("superstep: {text}");
     }
     Ok(status.code().unwrap_or(exit_code::BUILD))
 }
 
 /// Returns how many CUDA files were compiled and how to go on, or why there were none.
-fn in_words(calls: &[NvccCall], toolkit: &Path) -> Option<String> {
-    if calls.is_empty() {
+fn in_words(report: &str, toolkit: &Path) -> Option<String> {
+    if report.is_empty() {
         return Some(format!(
             "the command called no nvcc through PATH; if the project is not up to date, it names another one: try \
              `superstep build -- make NVCC=nvcc CUDA_HOME={}`",
             toolkit.display()
         ));
     }
-    let files: BTreeSet<&PathBuf> = calls.iter().flat_map(|call| &call.cuda_files).collect();
-    let program = calls.iter().filter_map(|call| call.program.as_deref());
-    let program = program.last().unwrap_or(Path::new("PROGRAM"));
-    let here = std::env::current_dir().unwrap_or_default();
-    let program = match program.strip_prefix(here) {
-        Ok(inside) => Path::new(".").join(inside),
-        Err(_) => program.to_owned(),
-    };
+    let files: BTreeSet<&str> = report.lines().filter(|line| !line.is_empty()).collect();
     let count = counted(files.len() as u64, "CUDA file");
-    let program = program.display();
     (!files.is_empty())
-        .then(|| format!("{count} compiled; to trace the program: superstep run {program}"))
+        .then(|| format!("{count} compiled; to trace the program: superstep run PROGRAM"))
 }

@@ -106,15 +106,20 @@ fn commands_apart(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
     if a.command.get(1..) == b.command.get(1..) {
         return Vec::new();
     }
-    let line = |((folder, run), number): ((&PathBuf, &RunSummary), &str)| {
-        let words = run.command.iter().skip(1).map(|word| quote(word));
-        let words = words.collect::<Vec<_>>().join(" ");
-        format!("{number} run: superstep {words} ({})", folder.display())
+    let line = |number: &str, (folder, run): (&PathBuf, &RunSummary)| {
+        let words: Vec<String> = run.command.iter().skip(1).map(|word| quote(word)).collect();
+        format!(
+            "  {number}: superstep {} ({})",
+            words.join(" "),
+            folder.display()
+        )
     };
-    let lines = runs.into_iter().zip(["first", "second"]).map(line);
-    let title =
-        "the command lines differ; in each line, the first run's value comes first".to_owned();
-    [title].into_iter().chain(lines).collect()
+    let title = "the command lines differ; below, the first run's values come first:";
+    vec![
+        title.to_owned(),
+        line("first", runs[0]),
+        line("second", runs[1]),
+    ]
 }
 
 /// Returns why the two runs' times are not comparable, or `None` if they are.

@@ -155,8 +155,8 @@ fn different_command_lines_are_shown_with_their_runs() {
     let first = run(&["/usr/bin/superstep", "run", "pc.cu", "--", "16384"]);
     let second = run(&["superstep", "run", "pc.cu", "--", "8192"]);
     let lines = runs(&first, &second);
-    assert!(lines[1].contains("first run: superstep run pc.cu -- 16384 (out/pc/1)"));
-    assert!(lines[2].contains("second run: superstep run pc.cu -- 8192 (out/pc/2)"));
+    assert!(lines[1].contains("first: superstep run pc.cu -- 16384 (out/pc/1)"));
+    assert!(lines[2].contains("second: superstep run pc.cu -- 8192 (out/pc/2)"));
     assert!(
         runs(&first, &first).is_empty(),
         "the place of the tool does not count"
