@@ -171,10 +171,20 @@ fn commands_take_the_folder_of_a_run_with_one_benchmark() {
 fn json_is_one_document_in_every_command() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
+    let empty = superstep_analysis::run_summary::RunSummary {
+        schema_version: 1,
+        ..Default::default()
+    };
+    for name in ["a", "b"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        let text = serde_json::to_string(&empty).unwrap();
+        fs::write(folder.path().join(name).join("run.json"), text).unwrap();
+    }
     for arguments in [
         &["info", "capture"][..],
         &["dump", "capture"],
         &["verify", "capture"],
+        &["compare", "a", "b"],
         &["doctor"],
         &["cache"],
     ] {
