@@ -12,7 +12,5 @@ mod select;
 
 pub use campaign::{Campaign, CampaignOptions, CampaignResult};
 pub use outcome::{Outcome, Tally, tally, tally_table};
-/// The probes of a campaign: the first counts executions, the second flips a bit.
-pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
-
 pub use select::{Choice, Injection, Space};
+pub use superstep_build::probe::INJECTION as PROBES;
