@@ -155,9 +155,14 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
         )),
         [only] => Ok(only.clone()),
         several => Err(TraceError::SeveralCaptures {
-            path: path.to_owned(),
-            processes: (several.iter().filter_map(|path| path.file_name()))
-                .map(|name| name.to_string_lossy().into_owned())
+            path: folder.clone(),
+            captures: (several.iter())
+                .map(|path| {
+                    path.strip_prefix(&folder)
+                        .unwrap_or(path)
+                        .display()
+                        .to_string()
+                })
                 .collect(),
         }),
     }
