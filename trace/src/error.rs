@@ -58,7 +58,6 @@ pub enum TraceError {
     )]
     SeveralCaptures {
         path: PathBuf,
-        /// Relative to `path`.
         captures: Vec<String>,
     },
     #[error(

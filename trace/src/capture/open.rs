@@ -155,14 +155,10 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
         )),
         [only] => Ok(only.clone()),
         several => Err(TraceError::SeveralCaptures {
-            path: folder.clone(),
+            path: path.to_owned(),
             captures: (several.iter())
-                .map(|path| {
-                    path.strip_prefix(&folder)
-                        .unwrap_or(path)
-                        .display()
-                        .to_string()
-                })
+                .map(|capture| capture.strip_prefix(&folder).unwrap_or(capture))
+                .map(|capture| capture.display().to_string())
                 .collect(),
         }),
     }

@@ -36,30 +36,30 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// Returns the captures in `path`: `path` itself, those of multiple processes, ordered by rank, or those in the folder of a
-/// program's run or of a whole run.
+/// Returns the captures in `path`: `path` itself, the folders of multiple processes, ordered by rank, or the captures of all benchmarks
+/// in the folder of a run, or of one of them.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let (of_program, of_run) = (path.join("capture"), path.join("benchmarks"));
-    if of_program.is_dir() {
-        return captures_in(&of_program);
+    if path.join("capture").is_dir() {
+        return captures_in(&path.join("capture"));
     }
-    let is_run = of_run.is_dir();
-    let parent = if is_run { &of_run } else { path };
+    let benchmarks = path.join("benchmarks");
+    if benchmarks.is_dir() {
+        let entries =
+            std::fs::read_dir(&benchmarks).map_err(TraceError::unreadable(&benchmarks))?;
+        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        folders.sort();
+        let captures = folders.iter().map(|folder| captures_in(folder));
+        return Ok(captures.collect::<Result<Vec<_>>>()?.concat());
+    }
     let mut captures = Vec::new();
-    for entry in std::fs::read_dir(parent).map_err(TraceError::unreadable(parent))? {
-        let folder = entry.map_err(TraceError::unreadable(parent))?.path();
-        if is_run && folder.is_dir() {
-            captures.extend(captures_in(&folder)?);
-        } else if folder.join(EVENTS_FILE).is_file() {
+    for entry in std::fs::read_dir(path).map_err(TraceError::unreadable(path))? {
+        let folder = entry.map_err(TraceError::unreadable(path))?.path();
+        if folder.join(EVENTS_FILE).is_file() {
             captures.push(folder);
         }
-    }
-    if is_run {
-        captures.sort();
-        return Ok(captures);
     }
     captures.sort_by_cached_key(|folder| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
