@@ -27,7 +27,8 @@ create_exception!(
     "A capture is damaged or cannot be read."
 );
 
-/// Converts an error: `ValueError` for an argument, `CaptureError` for a damaged capture, else `SuperstepError`.
+/// Converts an error: `ValueError` for an invalid argument, `CaptureError` for a damaged capture, `SuperstepError`
+/// otherwise.
 fn failure(error: impl Into<ExportError>) -> PyErr {
     match error.into() {
         error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),
