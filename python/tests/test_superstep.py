@@ -272,7 +272,6 @@ class Page(unittest.TestCase):
             exec(example, names)
         self.assertEqual(len(names["launches"]), 2)
         self.assertEqual(names["rows"], 128)
-        self.assertEqual(names["by_cta"].rows(), [(0, 64), (1, 64)])
         self.assertIn("bytes", names["flows"].columns)
         self.assertEqual(set(names["writers"].writer_line), {8})
         self.assertEqual(names["table"].to_dict(), names["lines"].to_dict())
