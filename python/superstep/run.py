@@ -81,11 +81,15 @@ class Run:
         return _native.run_figures(self.folder, benchmark, name)[0]
 
     def _name(self, benchmark: str | None) -> str:
-        names = [one["name"] for one in self.summary["benchmarks"]] if benchmark is None else [benchmark]
-        if len(names) == 1 and names[0] in self.benchmarks:
+        known = ", ".join(self.benchmarks)
+        if benchmark is None:
+            names = [one["name"] for one in self.summary["benchmarks"]]
+            if len(names) != 1:
+                raise ValueError(f"the run has {len(names)} benchmarks; name one of them: {known}")
             return names[0]
-        wrong = "benchmark is missing" if benchmark is None else f"there is no benchmark {benchmark!r}"
-        raise KeyError(f"{wrong}; the benchmarks are {', '.join(self.benchmarks)}")
+        if benchmark not in self.benchmarks:
+            raise KeyError(f"there is no benchmark {benchmark!r}; the benchmarks are {known}")
+        return benchmark
 
     def _tables(self, benchmark: str | None) -> Path:
         folder = self.folder / "tables" / self._name(benchmark)

@@ -228,7 +228,7 @@ class Runs(unittest.TestCase):
 
     def test_run_with_two_benchmarks_needs_a_name(self):
         run = run_of(self.folder, "hs2d", "path")
-        with self.assertRaisesRegex(KeyError, "benchmark is missing; the benchmarks are hs2d, path"):
+        with self.assertRaisesRegex(ValueError, "the run has 2 benchmarks; name one of them: hs2d, path"):
             run.table("flows")
         with self.assertRaisesRegex(KeyError, "there is no benchmark 'bfs'; the benchmarks are hs2d, path"):
             run.figures("bfs")
