@@ -38,3 +38,32 @@ fn captures_of_processes_are_ordered_by_rank() {
     };
     assert_eq!(second.to_string(), "pid-7-2");
 }
+
+#[test]
+fn captures_of_a_run_are_found_in_its_benchmarks() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |benchmark: &str| {
+        let path = folder.path().join("benchmarks").join(benchmark);
+        std::fs::create_dir_all(path.join("native")).unwrap();
+        let capture = path.join("capture");
+        let writer = CaptureWriter::create(&capture, &Header::new(Backend::Cpu)).unwrap();
+        writer.finish(&Outcome::Finished).unwrap();
+        capture
+    };
+    std::fs::create_dir_all(folder.path().join("benchmarks/failed/native")).unwrap();
+    let error = Capture::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it is not a capture"), "{error}");
+    let path = write("path");
+    assert_eq!(Capture::open(folder.path()).unwrap().folder(), path);
+    let of_program = Capture::open(path.parent().unwrap()).unwrap();
+    assert_eq!(of_program.folder(), path);
+    let bfs = write("bfs");
+    assert_eq!(captures_in(folder.path()).unwrap(), [bfs, path]);
+    let error = Capture::open(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "it holds 2 captures; name one of them: benchmarks/bfs/capture, benchmarks/path/capture"
+        ),
+        "{error}"
+    );
+}
