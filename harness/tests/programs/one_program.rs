@@ -82,6 +82,24 @@ fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
         "{printed}"
     );
 
+    // Commands that read the capture later use the names of the program and of its arrays.
+    let capture = "out/scale/latest/benchmarks/scale/capture";
+    let (_, out, _) = run(superstep(folder.path()).args(["info", capture]));
+    assert!(
+        out.contains("program       scale.cu an argument\n"),
+        "{out}"
+    );
+    let mut export = superstep(folder.path());
+    run(export.args(["export", "--format", "csv", capture, "-o", "exported"]));
+    run(superstep(folder.path()).args(["analyse", capture, "-o", "analysed"]));
+    for (table, row) in [
+        ("exported/allocations.csv", ",device,device,scale.cu,15,"),
+        ("analysed/arrays.csv", "\ndevice,scale.cu:15,"),
+    ] {
+        let text = fs::read_to_string(folder.path().join(table)).unwrap();
+        assert!(text.contains(row), "{table}: {text}");
+    }
+
     // On the other machine, there is neither the source nor the file.
     let (code, out, err) = run(superstep(folder.path())
         .args(["bundle", "scale.cu", "--out", "bundle"])

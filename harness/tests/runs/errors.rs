@@ -304,6 +304,11 @@ fn a_broken_handler_is_shown_with_its_line() {
     let names = "p.yaml: point 1, pass: [fields]";
     assert!(err.contains(names) && err.contains("p.cu:1:17"), "{err}");
     assert!(!err.contains("warning"), "{err}");
+    let of_warps = yaml.replace("call: f,", "call: f, once-per: warp,");
+    fs::write(folder.path().join("p.yaml"), of_warps).unwrap();
+    let (code, _, err) = run(superstep(folder.path()).args(arguments));
+    assert_eq!(code, 6, "{err}");
+    assert!(err.contains(names) && !err.contains("generated:"), "{err}");
 }
 
 /// A kernel that no pattern matches has no results, which causes a warning.

@@ -43,7 +43,7 @@ impl Capture {
         Ok(ended)
     }
 
-    fn damage(&mut self, problem: String) {
+    pub(super) fn damage(&mut self, problem: String) {
         self.damaged = true;
         self.problems.push(problem);
     }

@@ -15,8 +15,8 @@ use superstep_trace::Backend;
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, CampaignResult, Injection, Outcome, PROBES, Tally, tally,
-    tally_table,
+    Campaign, CampaignOptions, CampaignResult, Effect, Injection, Outcome, PROBES, Tally,
+    Vulnerability, effect_table, tally,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
@@ -40,6 +40,7 @@ table! {
     struct OutcomeRow = "outcomes" {
         injection: Injection;
         outcome: &'static str = "outcome of the run";
+        effect: &'static str = "masked, DUE or SDC; empty when missed";
     }
 }
 
@@ -64,6 +65,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let out = &args.programs.execute.out;
     let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
+    let mut all = Vulnerability::default();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
         if interrupt::requested() {
@@ -79,7 +81,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             &args.campaign,
             &place,
         ) {
-            Ok(tally) => tallies.push((name.clone(), tally)),
+            Ok((tally, vulnerability)) => {
+                tallies.push((name.clone(), tally));
+                all.kernels.extend(vulnerability.kernels);
+                all.lines.extend(vulnerability.lines);
+            }
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
                 failed = Some(exit_code::of(failure.kind));
@@ -97,7 +103,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         format!("Command: {}", command.join(" ")),
         format!("Up to {injections} injections into each program, seed {seed}."),
     ];
-    write(&folder, suite, &lines, &tallies)?;
+    write(&folder, suite, &lines, &tallies, &all)?;
     let execute = &args.programs.execute;
     let document = json!({
         "schema_version": 1, "suite": suite, "size": size, "backend": backend, "seed": seed, "folder": folder,
@@ -110,7 +116,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         print_json(&document)?;
     } else if execute.prints_text() {
         print(|out| {
-            writeln!(out, "{}", tally_table(&tallies))?;
+            writeln!(out, "{}\n", effect_table(&tallies))?;
+            writeln!(out, "{}", all.most_vulnerable())?;
             writeln!(out, "results: {}", folder.display())
         })?;
     }
@@ -129,7 +136,7 @@ fn run_one(
     (profile, flip): (&Probed<'_>, &Probed<'_>),
     wanted: &CampaignOptions,
     folder: &Path,
-) -> Result<Vec<Tally>, Failure> {
+) -> Result<(Vec<Tally>, Vulnerability), Failure> {
     let (name, reporter) = (&profile.benchmark.name, &session.reporter);
     let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
     let campaign = Campaign {
@@ -148,7 +155,7 @@ fn run_one(
     write_outcomes(folder, &made)?;
     warn(name, &made, reporter);
     let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-    Ok(tally(&classes))
+    Ok((tally(&classes), Vulnerability::of(name, &made.outcomes)))
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
@@ -186,6 +193,7 @@ fn write_outcomes(folder: &Path, made: &CampaignResult) -> Result<(), Failure> {
     let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),
+        effect: outcome.effect().map_or("", Effect::word),
     });
     let table: Table = rows.collect();
     tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
@@ -197,16 +205,20 @@ fn write(
     suite: &str,
     lines: &[String],
     tallies: &[(String, Vec<Tally>)],
+    all: &Vulnerability,
 ) -> Result<(), Failure> {
     let shares = tallies.iter().flat_map(|(program, tallies)| {
         tallies.iter().map(|tally| OutcomeShare {
             program: program.clone(),
             class: tally.outcome.word(),
+            effect: tally.outcome.effect().map_or("", Effect::word),
             count: tally.count,
             share: tally.share,
         })
     });
-    let found = outcomes(&shares.collect::<Vec<_>>());
+    let mut found = outcomes(&shares.collect::<Vec<_>>());
+    let (lines_of_all, kernels) = (Table::of(&all.lines), Table::of(&all.kernels));
+    found.tables.extend([lines_of_all, kernels]);
     write_found(folder, &found)?;
     let title = format!("{} on {suite}", PAGE.0);
     write_page(folder, PAGE, &title, lines, &found)

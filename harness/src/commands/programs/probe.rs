@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         session.reporter.finish();
         let study = write_study(&folder, &record)?;
         if programs.execute.prints_text() {
-            print(|out| writeln!(out, "{}", run_text(&folder, &record, study)))?;
+            print(|out| writeln!(out, "{}", run_text(&folder, &record, &study)))?;
         }
         session.reporter.message("probe-finished", json!(record));
         if code == exit_code::OK {
