@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let out = &args.programs.execute.out;
     let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
-    let mut all = Vulnerability::default();
+    let mut all = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
         if interrupt::requested() {
@@ -78,10 +78,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             &args.campaign,
             &place,
         ) {
-            Ok((tally, vulnerability)) => {
-                tallies.push((name.clone(), tally));
-                all.kernels.extend(vulnerability.kernels);
-                all.lines.extend(vulnerability.lines);
+            Ok(outcomes) => {
+                let classes: Vec<Outcome> = outcomes.iter().map(|made| made.1).collect();
+                tallies.push((name.clone(), tally(&classes)));
+                all.push((name.clone(), outcomes));
             }
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
@@ -100,6 +100,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         format!("Command: {}", command.join(" ")),
         format!("Up to {injections} injections into each program, seed {seed}."),
     ];
+    let all = Vulnerability::of(&all);
     write(&folder, suite, &lines, &tallies, &all)?;
     crate::terminal::print(|out| {
         writeln!(out, "{}\n", effect_table(&tallies))?;
@@ -121,7 +122,7 @@ fn run_one(
     (profile, flip): (&Probed<'_>, &Probed<'_>),
     wanted: &CampaignOptions,
     folder: &Path,
-) -> Result<(Vec<Tally>, Vulnerability), Failure> {
+) -> Result<Vec<(Injection, Outcome)>, Failure> {
     let (name, reporter) = (&profile.benchmark.name, &session.reporter);
     let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
     let campaign = Campaign {
@@ -139,8 +140,7 @@ fn run_one(
     })?;
     write_outcomes(folder, &made)?;
     warn(name, &made, reporter);
-    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-    Ok((tally(&classes), Vulnerability::of(name, &made.outcomes)))
+    Ok(made.outcomes)
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
