@@ -41,7 +41,7 @@ table! {
     }
 }
 
-const PAGE: (&str, &str) = ("injection", "outcomes of flipping one bit");
+const PAGE: (&str, &str) = ("injection", "Outcomes of flipping one bit");
 
 /// Number of processes that share one GPU; more would only wait for the driver.
 const GPU_JOBS: usize = 4;
