@@ -27,6 +27,7 @@ mod values;
 pub use outcomes::{OutcomeShare, outcomes};
 pub use overheads::{Cost, add_overheads};
 pub use page::page;
+pub use totals::place;
 
 use crate::error::Result;
 use crate::figures::multiples::{Layout, Multiples};

@@ -23,7 +23,6 @@ pub fn page(
         @for line in lines { p { (line) } }
         @for (index, table) in study.tables.iter().enumerate() { (rows(table, index == 0)) }
         @for figure in &study.figures {
-            h3 { (figure.title) }
             @let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
             (html::figure(PreEscaped(drawing), figure.description))
         }
