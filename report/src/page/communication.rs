@@ -97,18 +97,25 @@ pub(super) fn thesis() -> Markup {
     html::link("references", RIEBER.name)
 }
 
-pub(super) fn of_benchmark(name: &str, measured: &[(String, Metrics)]) -> Result<Markup> {
+/// Renders the tables of one benchmark, and its figures unless it is the only one, whose figures the page has already.
+pub(super) fn of_benchmark(
+    name: &str,
+    measured: &[(String, Metrics)],
+    is_single: bool,
+) -> Result<Markup> {
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
         return Ok(html! {});
     };
     let figures = html! {
-        @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+        @if !is_single {
+            @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+        }
     };
     let summary = format!("Communication of {name}, figure by figure");
     Ok(html! {
         (places::bounds(name, metrics))
         (places::carriers(name, metrics))
-        (fold(&summary, false, figures))
+        @if !is_single { (fold(&summary, false, figures)) }
         (places::details(name, metrics))
     })
 }
@@ -128,8 +135,7 @@ pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
     Ok(html::figure(drawing, figure.description))
 }
 
-pub(super) fn claims_section(run: &RunSummary, measured: &[(String, Metrics)]) -> Markup {
-    let claims = claims(run, measured);
+pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     if claims.is_empty() {
         return html! {};
     }
