@@ -21,7 +21,7 @@ pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
                 a.skip href="#main" { "Skip to the results" }
                 header { h1 id="top" { (title) } (header) }
                 main id="main" { (main) }
-                script { (PreEscaped(SCRIPT)) }
+                script type="module" { (PreEscaped(SCRIPT)) }
             }
         }
     };

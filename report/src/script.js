@@ -1,4 +1,3 @@
-'use strict';
 const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50, k: 1e3, M: 1e6, G: 1e9, 'µs': 1e-6, ms: 1e-3 };
 // Returns the number in a text such as "1,234", "< 0.1 %" or "1.5 MiB".
 const number = text => {
@@ -19,7 +18,7 @@ const sort = (table, column, heading) => {
   body.append(...Array.from(body.rows).sort((a, b) => descends ? compare(b, a) : compare(a, b)));
 };
 for (const table of document.querySelectorAll('table')) {
-  if (!table.tHead || table.tBodies[0].rows.length < 2) continue;
+  if (!table.tHead || table.tBodies.length !== 1 || table.tBodies[0].rows.length < 2) continue;
   Array.from(table.tHead.rows[0].cells).forEach((heading, column) => {
     if (!heading.textContent) return;
     const button = document.createElement('button');

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
 use maud::{Markup, html};
+use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, OpaqueSummary, Reproducibility, SelectionSummary,
@@ -16,6 +17,7 @@ pub(super) fn section(
     benchmark: &BenchmarkSummary,
     measured: &[(String, Metrics)],
     is_single: bool,
+    folder: Option<&Path>,
 ) -> Result<Markup> {
     let name = &benchmark.name;
     let heading = html! {
@@ -27,7 +29,7 @@ pub(super) fn section(
         (facts(benchmark))
         @if !benchmark.kernels.is_empty() { (kernels(benchmark)) }
         @if let Some(opaque) = &benchmark.opaque { (opaque_kernels(name, opaque)) }
-        (of_benchmark(name, measured, is_single)?)
+        (of_benchmark(name, measured, is_single, folder)?)
         @if !benchmark.verification.is_empty() { (checks(benchmark)) }
         @if benchmark.seconds != Default::default() { (durations(benchmark)) }
     };

@@ -1,6 +1,6 @@
 //! The page's communication figures, and the statements of the thesis compared with the measurements.
 
-use super::{places, published};
+use super::{places, published, source};
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures;
@@ -102,6 +102,7 @@ pub(super) fn of_benchmark(
     name: &str,
     measured: &[(String, Metrics)],
     is_single: bool,
+    folder: Option<&Path>,
 ) -> Result<Markup> {
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
         return Ok(html! {});
@@ -115,6 +116,7 @@ pub(super) fn of_benchmark(
     Ok(html! {
         (places::bounds(name, metrics))
         (places::carriers(name, metrics))
+        @if let Some(folder) = folder { (source::section(folder, name, metrics)) }
         @if !is_single { (fold(&summary, false, figures)) }
         (places::details(name, metrics))
     })

@@ -5,7 +5,7 @@ use super::single;
 use crate::claims::{Claim, Verdict};
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, Meaning, counted, description_list, id, link, table};
-use crate::published::{Agreement, Beside, by_program};
+use crate::published::{Agreement, Beside, SIZE, by_program};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -143,9 +143,8 @@ pub(super) fn section(
             .in_words(it.in_situ, |count| bytes(count as f64))?;
         Some((it, words))
     });
-    html! {
-        section aria-label="Findings" id="findings" {
-            (thesis(rows, claims))
+    let content = html! {
+            (thesis(run, rows, claims))
             @for (benchmark, check) in all.iter().take(WARNINGS) {
                 p.warning { "Warning: " (link(&id("benchmark", &benchmark.name), &benchmark.name)) ": " (check.detail) }
             }
@@ -160,12 +159,12 @@ pub(super) fn section(
                         run.benchmarks.iter().map(|it| row(it, metrics(&it.name)))))
                 },
             }
-        }
-    }
+    };
+    html! { @if !content.0.is_empty() { section aria-labelledby="findings" { h2 id="findings" { "Findings" } (content) } } }
 }
 
 /// Renders the numbers of published values and statements of the thesis that the run reproduces.
-fn thesis(rows: &[Beside], claims: &[Claim]) -> Markup {
+fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
     if rows.is_empty() && claims.is_empty() {
         return html! {};
     }
@@ -199,6 +198,7 @@ fn thesis(rows: &[Beside], claims: &[Claim]) -> Markup {
                     b { "Statements" } " of the thesis: " span.good { (holds.len()) " hold" } ", "
                     b { (differs.len()) " differ" }
                     @if !differs.is_empty() { " (" (differs.join(", ")) ")" }
+                    @if run.size != SIZE { "; they describe the size " code { (SIZE) } }
                     ". " (link("claims", "All statements")) "."
                 }
             }
@@ -206,70 +206,55 @@ fn thesis(rows: &[Beside], claims: &[Claim]) -> Markup {
     }
 }
 
-/// Columns of a program on the first screen.
-struct Found {
-    communicated: String,
-    within: String,
-    pattern: String,
-    array: String,
-    line: String,
-    map: Markup,
-}
-
-fn found(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> Found {
+/// Returns the findings of a program by name, with a dash for those that it lacks.
+fn found(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static str, String); 5] {
     let communicated = benchmark.communication.map(|it| it.share_in_words(percent));
     let within = benchmark.within_launch.as_ref().map(|it| {
         let bound = if benchmark.in_situ { "≥ " } else { "" };
         format!("{bound}{}", percent(it.share()))
     });
-    let of =
-        |words: fn(&Metrics) -> Option<String>| metrics.and_then(words).unwrap_or(DASH.to_owned());
-    Found {
-        communicated: communicated.unwrap_or(DASH.to_owned()),
-        within: within.unwrap_or(DASH.to_owned()),
-        pattern: of(pattern),
-        array: of(top_array),
-        line: of(top_line),
-        map: metrics.map(map).unwrap_or_default(),
-    }
+    [
+        ("Communicated", communicated),
+        ("Within launches", within),
+        ("Pattern", metrics.and_then(pattern)),
+        ("Top array", metrics.and_then(top_array)),
+        ("Top line", metrics.and_then(top_line)),
+    ]
+    .map(|(name, text)| (name, text.unwrap_or(DASH.to_owned())))
 }
 
 fn row(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static str, Cell); 8] {
-    let found = found(benchmark, metrics);
+    let [communicated, within, pattern, array, line] = found(benchmark, metrics);
+    let number = |(name, text)| (name, Cell::Number(text));
+    let text = |(name, text)| (name, Cell::Text(text));
     let (status, meaning) = status(benchmark);
-    let (text, id) = (benchmark.name.clone(), id("benchmark", &benchmark.name));
+    let name = Cell::Link {
+        text: benchmark.name.clone(),
+        id: id("benchmark", &benchmark.name),
+    };
     [
-        ("Program", Cell::Link { text, id }),
+        ("Program", name),
         ("Result", Cell::Word(status, meaning)),
-        ("Communicated", Cell::Number(found.communicated)),
-        ("Within launches", Cell::Number(found.within)),
-        ("Pattern", Cell::Text(found.pattern)),
-        ("Top array", Cell::Text(found.array)),
-        ("Top line", Cell::Text(found.line)),
-        ("Map", Cell::Drawing(found.map)),
+        number(communicated),
+        number(within),
+        text(pattern),
+        text(array),
+        text(line),
+        ("Map", Cell::Drawing(metrics.map(map).unwrap_or_default())),
     ]
 }
 
 /// Renders the findings of the only program of a run.
 fn one(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> Markup {
-    if benchmark.communication.is_none() {
+    let found = found(benchmark, metrics).into_iter();
+    let facts: Vec<(&str, String)> = found.filter(|(_, text)| text != DASH).collect();
+    if facts.is_empty() {
         return html! {};
     }
-    let found = found(benchmark, metrics);
-    let facts = [
-        (
-            "Communicated",
-            format!("{} of the stored bytes", found.communicated),
-        ),
-        (
-            "Within launches",
-            format!("{} of the loaded bytes", found.within),
-        ),
-        ("Pattern", found.pattern),
-        ("Top array", found.array),
-        ("Top line", found.line),
-    ];
-    html! { div.one { (description_list(&facts)) (found.map) } }
+    html! {
+        div.one { (description_list(&facts)) (metrics.map(map).unwrap_or_default()) }
+        p.soft { "Communicated: share of the stored bytes. Within launches: share of the loaded bytes." }
+    }
 }
 
 /// Describes the pattern that carries the most bytes, such as "stencil in x and y".
@@ -291,11 +276,16 @@ fn pattern(metrics: &Metrics) -> Option<String> {
             words = format!("{words} in {crossed}");
         }
     }
-    if sums.len() > 1 {
-        let share = percent(*most as f64 / sums.values().sum::<u64>() as f64);
-        words = format!("{words} ({share} of the received bytes)");
+    let share = *most as f64 / sums.values().sum::<u64>() as f64;
+    if share < 0.99 {
+        words = format!("{words} ({} of the received bytes)", unbroken(share));
     }
     Some(words)
+}
+
+/// Formats a share in percent, with its sign on the same line.
+fn unbroken(share: f64) -> String {
+    percent(share).replace(' ', "\u{a0}")
 }
 
 fn top_array(metrics: &Metrics) -> Option<String> {
@@ -306,7 +296,7 @@ fn top_array(metrics: &Metrics) -> Option<String> {
     Some(format!(
         "{} ({})",
         display_name(&top.array),
-        percent(top.share)
+        unbroken(top.share)
     ))
 }
 
@@ -322,14 +312,14 @@ fn top_line(metrics: &Metrics) -> Option<String> {
             place(top.reader.0, top.reader.1),
             place(top.writer.0, top.writer.1),
         );
-        let share = percent(top.bytes as f64 / all as f64);
+        let share = unbroken(top.bytes as f64 / all as f64);
         return Some(format!("{reader} loads what {writer} stored ({share})"));
     }
     let top = metrics.lines.first()?;
     Some(format!(
         "{} ({})",
         place(&top.file, top.line),
-        percent(top.share)
+        unbroken(top.share)
     ))
 }
 
@@ -386,7 +376,7 @@ fn map(metrics: &Metrics) -> Markup {
         svg.map viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" shape-rendering="crispEdges" role="img" {
             title { (label) }
             @for (level, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
-                path d=(path) fill-opacity={ (25 * (level + 1)) "%" };
+                path d=(path) fill-opacity={ (40 + 20 * level) "%" } {}
             }
         }
     }

@@ -5,9 +5,11 @@ mod communication;
 mod front;
 mod places;
 mod published;
+mod source;
 pub mod trends;
 
 pub use communication::{Measured, measured};
+pub use source::source_file;
 
 use crate::error::Result;
 use crate::figures::{self, data_volume};
@@ -55,12 +57,17 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
         tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
     }
     let path = folder.join("index.html");
-    let page = index(run, &measured)?;
+    let page = page(run, &measured, Some(folder))?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
+/// Renders the page without source lines, which are in the run's folder.
 pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
+    page(run, measured, None)
+}
+
+fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>) -> Result<String> {
     let rows = of_run(run, measured);
     let claims = communication::claims(run, measured);
     let single = single(run);
@@ -96,7 +103,7 @@ pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String>
     let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
     let mut parts: Vec<_> = parts.into_iter().map(named).collect();
     let benchmarks = run.benchmarks.iter().map(|benchmark| {
-        let part = benchmark::section(benchmark, measured, single.is_some())?;
+        let part = benchmark::section(benchmark, measured, single.is_some(), folder)?;
         Ok((
             id("benchmark", &benchmark.name),
             benchmark.name.clone(),

@@ -203,11 +203,14 @@ fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
 
 /// Formats file and line, without the folder.
 pub(super) fn place(file: &str, line: u32) -> String {
-    let file = file.rsplit('/').next().unwrap_or(file);
     match line {
         0 => "unknown".to_owned(),
-        number => format!("{file}:{number}"),
+        number => format!("{}:{number}", file_name(file)),
     }
+}
+
+pub(super) fn file_name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
 }
 
 /// Appends the stream to a superstep, unless it is the first stream.
@@ -315,7 +318,7 @@ fn footprints(name: &str, metrics: &Metrics) -> Markup {
     })
 }
 
-fn size(value: u64) -> Cell {
+pub(super) fn size(value: u64) -> Cell {
     Cell::Number(bytes(value as f64))
 }
 
