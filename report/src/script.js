@@ -17,8 +17,8 @@ const sort = (table, column, heading) => {
   const body = table.tBodies[0];
   body.append(...Array.from(body.rows).sort((a, b) => descends ? compare(b, a) : compare(a, b)));
 };
-for (const table of document.querySelectorAll('table')) {
-  if (!table.tHead || table.tBodies.length !== 1 || table.tBodies[0].rows.length < 2) continue;
+for (const table of document.querySelectorAll('table:not(.source)')) {
+  if (!table.tHead || table.tBodies[0].rows.length < 2) continue;
   Array.from(table.tHead.rows[0].cells).forEach((heading, column) => {
     if (!heading.textContent) return;
     const button = document.createElement('button');

@@ -53,7 +53,7 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
     let upper = Plot {
         x: Scale::bands(names(), ""),
         // The bar of the smallest value must be visible.
-        y: Scale::powers(10, least.min(most) / 10.0, most, "bytes (log scale)", bytes),
+        y: Scale::powers(2, least.min(most) / 10.0, most, "bytes (log scale)", bytes),
         marks: [
             bars(&[
                 (loaded.clone(), palette::BLUE),
