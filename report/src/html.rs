@@ -213,14 +213,10 @@ pub(crate) fn grouped(value: u64) -> String {
     out
 }
 
-/// Formats a number and a noun: "1 launch", "2,000 launches". Nouns that end in h or s take "es".
+/// Formats a number and a noun: "1 warning", "2 warnings".
 pub(crate) fn counted(number: usize, noun: &str) -> String {
-    let plural = match (number, noun.ends_with(['h', 's'])) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{} {noun}{plural}", grouped(number as u64))
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 /// Makes a valid element id from `name`, with a prefix.

@@ -154,8 +154,8 @@ pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     let rows = claims.into_iter().map(|claim| {
         let meaning = match claim.verdict {
             Verdict::Holds => Meaning::Good,
-            Verdict::Differs => Meaning::Bad,
-            Verdict::NotMeasurable => Meaning::Neutral,
+            // A finding about the statement or the program, no defect.
+            Verdict::Differs | Verdict::NotMeasurable => Meaning::Neutral,
         };
         let verdict = claim.verdict.as_str().replace('-', " ");
         [

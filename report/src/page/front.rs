@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
-use superstep_analysis::run_summary::{BenchmarkSummary, Check, RunSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::display_name;
 
 /// Maximum number of warnings on the first screen.
@@ -49,7 +49,7 @@ fn command(run: &RunSummary, name: &str) -> String {
 
 /// Describes the status of a program, with its warnings.
 pub(super) fn status(benchmark: &BenchmarkSummary) -> (String, Meaning) {
-    match (benchmark.status, warnings(benchmark).count()) {
+    match (benchmark.status, benchmark.warnings().count()) {
         (Status::Passed, 0) => ("passed".to_owned(), Meaning::Good),
         (Status::Passed, warnings) => (
             format!("passed, {}", counted(warnings, "warning")),
@@ -71,50 +71,35 @@ pub(super) fn mark(benchmark: &BenchmarkSummary) -> Markup {
     }
 }
 
-fn warnings(benchmark: &BenchmarkSummary) -> impl Iterator<Item = &Check> {
-    benchmark.verification.iter().filter(|check| check.warning)
-}
-
 /// Returns the sentence below the heading: the number of programs with each status, and the device.
 pub(super) fn outcome(run: &RunSummary) -> Markup {
     let programs: Vec<_> = (run.benchmarks.iter())
         .filter(|it| it.process.is_none())
         .collect();
     let count = |status| programs.iter().filter(|it| it.status == status).count();
-    let warned: usize = programs.iter().map(|it| warnings(it).count()).sum();
+    let warned: usize = programs.iter().map(|it| it.warnings().count()).sum();
     let not_compared = programs
         .iter()
         .filter(|it| it.not_compared().is_some())
         .count();
+    let warning = if warned == 1 { "warning" } else { "warnings" };
     let parts = [
+        (count(Status::Passed), "passed", Meaning::Good),
+        (count(Status::Failed), "failed", Meaning::Bad),
+        (count(Status::Skipped), "skipped", Meaning::Neutral),
+        (warned, warning, Meaning::Warning),
         (
-            format!("{} passed", count(Status::Passed)),
-            count(Status::Passed),
-            Meaning::Good,
-        ),
-        (
-            format!("{} failed", count(Status::Failed)),
-            count(Status::Failed),
-            Meaning::Bad,
-        ),
-        (
-            format!("{} skipped", count(Status::Skipped)),
-            count(Status::Skipped),
-            Meaning::Neutral,
-        ),
-        (counted(warned, "warning"), warned, Meaning::Warning),
-        (
-            format!("{not_compared} not compared with a golden result"),
             not_compared,
+            "not compared with a golden result",
             Meaning::Neutral,
         ),
     ];
-    let parts = parts.iter().filter(|(_, count, _)| *count > 0);
+    let parts = parts.iter().filter(|(count, ..)| *count > 0);
     html! {
         p {
             (counted(programs.len(), "benchmark"))
-            @for (number, (text, _, meaning)) in parts.enumerate() {
-                (if number == 0 { ": " } else { ", " }) span class=(meaning.class()) { (text) }
+            @for (number, (count, what, meaning)) in parts.enumerate() {
+                (if number == 0 { ": " } else { ", " }) span class=(meaning.class()) { (count) " " (what) }
             }
             "."
             @if !run.device.is_empty() { " Device: " (run.device) "." }
@@ -134,7 +119,7 @@ pub(super) fn section(
         found.map(|(_, metrics)| metrics)
     };
     let all: Vec<_> = (run.benchmarks.iter())
-        .flat_map(|it| warnings(it).map(move |check| (it, check)))
+        .flat_map(|it| it.warnings().map(move |check| (it, check)))
         .collect();
     let within = run.benchmarks.iter().filter_map(|it| {
         let words = it
