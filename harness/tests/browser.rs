@@ -33,12 +33,12 @@ fn checker(report: &Path) -> String {
     let script = r##"page => {
   const open = Array.from(page.querySelectorAll('details[open] > summary'), summary => summary.textContent);
   page.querySelectorAll('details').forEach(part => part.open = true);
-  const figures = Array.from(page.querySelectorAll('figure'), figure => {
+  const figures = Array.from(page.querySelectorAll('figure:has(svg, img)'), figure => {
     const drawing = figure.querySelector('svg, img');
     if (!drawing) return { drawn: false };
     const box = drawing.getBoundingClientRect();
     const drawn = drawing.tagName !== 'IMG' || (drawing.complete && drawing.naturalWidth > 0);
-    const name = drawing.getAttribute('alt') || drawing.getAttribute('aria-label') || drawing.getAttribute('aria-labelledby') || '';
+    const name = drawing.getAttribute('alt') || drawing.getAttribute('aria-label') || '';
     return { drawn, width: box.width, height: box.height, name };
   });
   const identifiers = Array.from(page.querySelectorAll('[id]'), element => element.id);

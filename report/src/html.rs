@@ -1,5 +1,6 @@
 //! Parts of pages; `maud` escapes all text.
 
+use crate::figures;
 use crate::papers::Work;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
@@ -15,7 +16,7 @@ pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { "Superstep: " (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(figures::STYLE)) }
             }
             body {
                 a.skip href="#main" { "Skip to the results" }

@@ -20,6 +20,14 @@ pub fn count(value: f64) -> String {
     in_units(value, ["", "k", "M", "G", "T", "P"])
 }
 
+/// Formats a time with three digits and ns, µs, ms or s.
+pub fn duration(ns: f64) -> String {
+    match ns {
+        1e12.. => format!("{:.0} s", ns / 1e9),
+        _ => in_units(ns, ["ns", "µs", "ms", "s", "s", "s"]),
+    }
+}
+
 fn in_units(mut value: f64, [one, thousands @ .., last]: [&str; 6]) -> String {
     if value < 999.5 {
         return match one {

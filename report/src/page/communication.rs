@@ -5,13 +5,11 @@ use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures;
 use crate::figures::communication::all;
-use crate::figures::multiples::{Layout, Multiples};
+use crate::figures::multiples::Multiples;
 use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::papers::RIEBER;
 use crate::published::{Beside, fits};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use std::borrow::Cow;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
@@ -123,17 +121,7 @@ pub(super) fn of_benchmark(
 }
 
 pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
-    let drawing = if figure.layout == Layout::Maps {
-        // Tens of thousands of cells are too many for a page's SVG.
-        let picture = BASE64_STANDARD.encode(figures::png(figure)?);
-        let (width, height) = figure.size();
-        html! {
-            img id=(id) width=(width) height=(height) alt={ (figure.title) ": " (figure.description) }
-                src={ "data:image/png;base64," (picture) };
-        }
-    } else {
-        PreEscaped(figures::svg(figure, id)?)
-    };
+    let drawing = figures::markup(figure, id)?;
     Ok(html::figure(drawing, figure.description))
 }
 

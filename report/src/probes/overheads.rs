@@ -1,7 +1,7 @@
 //! Cost of a probe: SASSI's table 3 and Ocelot's figure 5.
 
-use super::{layout_of, published};
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use super::published;
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale, Values};
 use crate::figures::palette;
 
 table_from! {
@@ -74,6 +74,7 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
     let plot = Plot {
         x: Scale {
             logarithmic: true,
+            values: Values::Continuous(|ratio| format!("{ratio:.2}x")),
             ..Scale::new(0.5, 2f64.powi(powers), label, ticks)
         },
         y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
@@ -89,5 +90,5 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
         vec![plot],
         table(&rows),
     )
-    .with_layout(layout_of(costs.len()))
+    .with_layout(Layout::Rows)
 }

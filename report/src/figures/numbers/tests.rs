@@ -25,3 +25,12 @@ fn only_exact_shares_are_0_or_100_percent() {
     let shown = [0.0, 0.0001, 0.477, 0.99977, 1.0].map(percent);
     assert_eq!(shown, ["0.0 %", "< 0.1 %", "47.7 %", "> 99.9 %", "100.0 %"]);
 }
+
+#[test]
+fn durations_have_three_digits_and_a_unit() {
+    let shown = [0.0, 480.0, 1500.0, 999_600.0, 2.5e9, 5e12].map(duration);
+    assert_eq!(
+        shown,
+        ["0 ns", "480 ns", "1.5 µs", "1 ms", "2.5 s", "5000 s"]
+    );
+}
