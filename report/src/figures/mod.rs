@@ -111,6 +111,7 @@ pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::Default);
     encoder.set_depth(png::BitDepth::Eight);
     // Rows of flat colours repeat, which filters hide.
     encoder.set_filter(png::FilterType::NoFilter);

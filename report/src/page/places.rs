@@ -1,7 +1,7 @@
 //! The tables of one benchmark: arrays and lines that communicate, communication patterns, the model of multiple GPUs,
 //! and footprints of launches.
 
-use crate::figures::numbers::{bytes, percent};
+use crate::figures::numbers::{bytes, duration, percent};
 use crate::html::{Cell, DASH, Meaning, fold, table};
 use maud::{Markup, html};
 use superstep_analysis::metrics::Metrics;
@@ -210,7 +210,7 @@ fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
             true => ("best", Meaning::Good),
             false => ("", Meaning::Neutral),
         };
-        let time = format!("{:.3} ms", row.link_s * 1e3);
+        let time = duration(row.link_s * 1e9);
         [
             ("GPUs", Cell::Text(row.gpus.to_string())),
             ("Cut", Cell::Text(row.cut.clone())),
