@@ -5,6 +5,11 @@ use std::io::{self, Write};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
+/// Returns the width of the terminal on standard output in characters; a log has 100.
+pub fn width() -> usize {
+    comfy_table::Table::new().width().map_or(100, usize::from)
+}
+
 /// Prints through a buffer; a closed pipe (`| head`) ends the output quietly.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());

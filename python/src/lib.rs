@@ -16,7 +16,8 @@ use superstep_report::ReportError;
 create_exception!(superstep, SuperstepError, PyException);
 create_exception!(superstep, CaptureError, SuperstepError);
 
-/// Converts an error: `ValueError` for an argument, `CaptureError` for a damaged capture, else `SuperstepError`.
+/// Converts an error: `ValueError` for an invalid argument, `CaptureError` for a damaged capture, `SuperstepError`
+/// otherwise.
 fn failure(error: impl Into<ExportError>) -> PyErr {
     match error.into() {
         error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),

@@ -12,11 +12,12 @@ use superstep_trace::{Backend, CtaBlocks, Protocol};
 use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
-    MessageFormat, RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes,
-    slowdown_table, summary_table, warnings, within_launch_notes, write_junit,
+    MessageFormat, RunFolder, card, is_coloured, note_lines, slowdown_table, summary_table,
+    write_junit,
 };
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
+use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
@@ -94,21 +95,21 @@ impl ReportedRunArgs {
 
 fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{}\n", summary_table(summary, is_coloured(color)))?;
-    let mut lines = partial_notes(summary);
-    lines.extend(in_situ_notes(summary));
-    lines.extend(not_compared(summary));
-    lines.extend(within_launch_notes(summary));
-    lines.extend(warnings(summary));
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
+    let (color, width) = (is_coloured(color), terminal::width());
+    writeln!(out)?;
     if summary.backend == Backend::Cuda {
-        let table = slowdown_table(summary);
+        let table = slowdown_table(summary, width);
         writeln!(
             out,
             "kernel time, registers and occupancy, untraced > traced:\n{table}\n"
         )?;
+    }
+    if let [only] = &summary.benchmarks[..] {
+        return writeln!(out, "{}", card(summary, only, folder, color));
+    }
+    writeln!(out, "{}\n", summary_table(summary, color, width))?;
+    for line in note_lines(summary) {
+        writeln!(out, "{line}")?;
     }
     writeln!(out, "results: {}", folder.path().display())?;
     let page = folder.path().join("index.html");

@@ -191,8 +191,11 @@ impl Drop for Step {
             self.reporter.finish();
         } else if self.reporter.is_log {
             let seconds = self.started.elapsed().as_secs_f64();
-            self.reporter
-                .line(&format!("{}: {seconds:.2} s", self.what));
+            // Zero in two decimals.
+            if seconds >= 0.005 {
+                let what = &self.what;
+                self.reporter.line(&format!("{what}: {seconds:.2} s"));
+            }
         }
     }
 }

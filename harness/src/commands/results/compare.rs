@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::arguments::value;
-use crate::results::{MessageFormat, RunFolder, human_bytes};
+use crate::results::{MIN_TIME_S, MessageFormat, RunFolder, human_bytes};
 use crate::verify::{Difference, in_short, same_each_launch};
 use serde::Serialize;
 use superstep_analysis::run_summary::{
@@ -28,9 +28,6 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
 }
-
-/// Times below this in both runs are not compared.
-const MIN_TIME_S: f64 = 0.05;
 
 #[derive(Debug, Serialize)]
 struct Line {
