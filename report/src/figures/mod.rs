@@ -39,7 +39,7 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     for plot in &figure.plots {
         let mut svg = Svg::new(figure.name);
         figure.plot(&mut svg, plot, (0.0, 0.0), WIDTH)?;
-        let size = figure.step(WIDTH);
+        let size = (WIDTH, figure.height(plot, WIDTH));
         let label = match &*plot.title {
             "" => figure.title.clone(),
             name => format!("{}: {name}", figure.title),
