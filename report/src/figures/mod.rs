@@ -39,7 +39,7 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     for plot in &figure.plots {
         let mut svg = Svg::new(figure.name);
         figure.plot(&mut svg, plot, (0.0, 0.0), WIDTH)?;
-        let size = figure.step(WIDTH);
+        let size = (WIDTH, figure.height(plot, WIDTH));
         let label = match &*plot.title {
             "" => figure.title.clone(),
             name => format!("{}: {name}", figure.title),
@@ -111,6 +111,7 @@ pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::Default);
     encoder.set_depth(png::BitDepth::Eight);
     // Rows of flat colours repeat, which filters hide.
     encoder.set_filter(png::FilterType::NoFilter);

@@ -40,7 +40,7 @@ pub enum Layout {
     Grid,
     /// Whole pixels for each cell, without grid lines.
     Maps,
-    /// A row for each band of the vertical scale, with room for text to the right of the marks.
+    /// A row for each band of the vertical scale, and the texts in a column on the right.
     Rows,
 }
 
@@ -138,10 +138,16 @@ impl Multiples {
         }
     }
 
+    /// Returns the height of a plot with its margins.
+    pub(super) fn height(&self, plot: &Plot, width: f64) -> f64 {
+        TOP + self.inside(plot, width).1 + BOTTOM
+    }
+
     /// Returns the size of the largest plot with its margins.
-    pub(super) fn step(&self, width: f64) -> (f64, f64) {
-        let heights = self.plots.iter().map(|plot| self.inside(plot, width).1);
-        (width, TOP + heights.fold(20.0, f64::max) + BOTTOM)
+    fn step(&self) -> (f64, f64) {
+        let width = self.width();
+        let heights = self.plots.iter().map(|plot| self.height(plot, width));
+        (width, heights.fold(0.0, f64::max))
     }
 
     fn columns(&self) -> usize {
@@ -184,7 +190,7 @@ impl Multiples {
         let height = match rows {
             // Room for the words that there is nothing to draw.
             0 => 60.0,
-            rows => self.step(self.width()).1 * rows as f64,
+            rows => self.step().1 * rows as f64,
         };
         (self.file_width() as u32, (self.head() + height) as u32)
     }
@@ -215,7 +221,7 @@ impl Multiples {
         } else if self.plots.is_empty() {
             canvas.text("No application was analysed.", (MARGIN, y), &entry)?;
         }
-        let (width, height) = self.step(self.width());
+        let (width, height) = self.step();
         for (index, plot) in self.plots.iter().enumerate() {
             let (column, row) = (index % self.columns(), index / self.columns());
             let corner = (
@@ -333,6 +339,8 @@ impl Multiples {
         if plot.marks.is_empty() {
             canvas.text("no data", centre, &look(EM, palette::GREY, CENTRE))?;
         }
+        let label = look(EM, palette::BLACK, ABOVE);
+        let beside = look(EM, palette::BLACK, LEFT);
         let mut cells = Vec::new();
         let mut lines = Vec::new();
         for mark in &plot.marks {
@@ -350,7 +358,13 @@ impl Multiples {
                     lines.extend(<[At; 2]>::try_from(points));
                 }
                 Mark::Point(point, colour) => canvas.dot(at(*point), *colour, &title)?,
-                Mark::Text(point, text) => self.beyond(canvas, text, at(*point), &lines)?,
+                Mark::Text(point, text) => {
+                    let (x, y) = at(*point);
+                    match self.layout {
+                        Layout::Rows => canvas.text(text, (right + 8.0, y), &beside)?,
+                        _ => canvas.text(text, above(text, (x, y - 3.0), &lines), &label)?,
+                    }
+                }
             }
         }
         if !cells.is_empty() {
@@ -359,40 +373,18 @@ impl Multiples {
         let axes = [(left, top), (left, bottom), (right, bottom)];
         canvas.line(&axes, 1.0, palette::BLACK, "")
     }
+}
 
-    /// Draws the label of a bar or dot beyond its end, and beyond lines that it would touch.
-    fn beyond(
-        &self,
-        canvas: &mut dyn Canvas,
-        text: &str,
-        (mut x, mut y): (f64, f64),
-        lines: &[[At; 2]],
-    ) -> Result<()> {
-        let is_row = self.layout == Layout::Rows;
-        let look = look(EM, palette::BLACK, if is_row { LEFT } else { ABOVE });
-        let width = text_width(text, &look);
-        (x, y) = if is_row { (x + 7.0, y) } else { (x, y - 3.0) };
-        let touches = |[from, to]: &&[At; 2], x: f64, y: f64| match is_row {
-            true => {
-                from.0 > x - 4.0
-                    && from.0 < x + width
-                    && from.1.max(to.1) > y
-                    && from.1.min(to.1) < y
-            }
-            false => {
-                let (left, right) = (x - width / 2.0, x + width / 2.0);
-                from.1 < y + 2.0 && from.1 > y - EM && to.0 > left && from.0 < right
-            }
-        };
-        while let Some([line, _]) = lines.iter().find(|line| touches(line, x, y)) {
-            (x, y) = if is_row {
-                (line.0 + 6.0, y)
-            } else {
-                (x, line.1 - 4.0)
-            };
-        }
-        canvas.text(text, (x, y), &look)
+/// Returns the place for the label of a bar: at `place`, or above the lines that it would touch there.
+fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
+    let half = text_width(text, &look(EM, palette::BLACK, ABOVE)) / 2.0;
+    let touches = |[from, to]: &&[At; 2], y: f64| {
+        from.1 < y + 2.0 && from.1 > y - EM && to.0 > x - half && from.0 < x + half
+    };
+    while let Some([line, _]) = lines.iter().find(|line| touches(line, y)) {
+        y = line.1 - 4.0;
     }
+    (x, y)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The tables of one benchmark: arrays and lines that communicate, communication patterns, the model of multiple GPUs,
 //! and footprints of launches.
 
-use crate::figures::numbers::{bytes, percent};
+use crate::figures::numbers::{bytes, duration, percent};
 use crate::html::{Cell, DASH, Meaning, fold, table};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -279,7 +279,7 @@ fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
             true => ("best", Meaning::Good),
             false => ("", Meaning::Neutral),
         };
-        let time = format!("{:.2} µs", row.link_s * 1e6);
+        let time = duration(row.link_s * 1e9);
         [
             ("GPUs", Cell::Text(row.gpus.to_string())),
             ("Cut", Cell::Text(row.cut.clone())),
