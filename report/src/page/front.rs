@@ -1,7 +1,7 @@
 //! The first screen of a run's page: published values and statements that hold, warnings, and a row for each program.
 
 use super::places::{flows, place};
-use super::single;
+use super::{only_program, single};
 use crate::claims::{Claim, Verdict};
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, Meaning, counted, description_list, id, link, table};
@@ -20,7 +20,7 @@ const WARNINGS: usize = 12;
 /// Returns the heading: the command of a single program, else the suite.
 pub(super) fn title(run: &RunSummary) -> String {
     let (suite, size, backend) = (&run.suite, &run.size, run.backend);
-    match single(run) {
+    match only_program(run) {
         Some(program) if program.name == *suite => command(run, &program.name),
         Some(program) => format!(
             "{} of suite {suite}, size {size}, on {backend}",

@@ -134,12 +134,16 @@ fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>)
     Ok(document(&front::title(run), &header, &main))
 }
 
-/// Returns the program of a run that has only one.
+/// Returns the program of a run that has only one, in any number of processes.
+fn only_program(run: &RunSummary) -> Option<&BenchmarkSummary> {
+    let mut programs = run.benchmarks.iter().filter(|it| it.process.is_none());
+    let only = programs.next().filter(|_| run.planned.len() <= 1);
+    only.filter(|_| programs.next().is_none())
+}
+
+/// Returns the program of a run that has only one, in one process.
 fn single(run: &RunSummary) -> Option<&BenchmarkSummary> {
-    match &run.benchmarks[..] {
-        [only] if run.planned.len() <= 1 => Some(only),
-        _ => None,
-    }
+    only_program(run).filter(|_| run.benchmarks.len() == 1)
 }
 
 fn results(run: &RunSummary) -> Markup {

@@ -92,6 +92,16 @@ fn page_of_one_program_has_its_command_and_each_figure_once() {
     assert_eq!(page.matches("<figure>").count(), 11);
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
     assert!(place("Kernels of hs2d") < place("<figure>"));
+    let mut process = run.benchmarks[0].clone();
+    process.process = serde_json::from_value(serde_json::json!({
+        "rank": 0, "pid": 7, "earlier": 0, "program": "hs2d", "arguments": [],
+    }))
+    .unwrap();
+    run.benchmarks.push(process);
+    check(
+        &index(&run, &[]).unwrap(),
+        &["hs2d.cu -- 64 2</h1>", "Counts and times"],
+    );
     assert!(!page.contains("hs2d suite") && !page.contains("hs2d <span class=\"soft\">hs2d"));
 }
 
