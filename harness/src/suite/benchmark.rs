@@ -1,5 +1,6 @@
 //! Runs the three variants of one benchmark, then verifies and analyses the results.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use superstep_analysis::Analysis;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Reproducibility, Status,
 };
+use superstep_report::page::source_file;
 use superstep_table::Table;
 use superstep_trace::{Capture, Names};
 
@@ -322,6 +324,9 @@ impl Attempt<'_> {
             self.add_checks([check]);
             self.record.selection = Some(summary);
         }
+        if let Some(sources) = &self.executables.sources {
+            self.keep_sources(capture, sources);
+        }
         let totals = verify::totals(scan);
         self.fill_totals(scan, &totals);
         let begin = Instant::now();
@@ -335,6 +340,19 @@ impl Attempt<'_> {
             analysis,
             tables,
         })
+    }
+
+    /// Copies the source files of the program's accesses into the run's folder, for the report.
+    fn keep_sources(&self, capture: &Capture, folder: &Path) {
+        let files = capture.sites().iter().map(|site| &*site.file);
+        let files: BTreeSet<&str> = files.filter(|file| !file.is_empty()).collect();
+        for file in files {
+            let run = self.suite.progress.folder.path();
+            let kept = source_file(run, &self.record.name, file);
+            // The report does without a file that cannot be read or kept.
+            let _ = kept.parent().map(fs::create_dir_all);
+            let _ = fs::copy(folder.join(file), kept);
+        }
     }
 
     pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {

@@ -56,7 +56,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     })
 }
 
-fn place(file: &str, line: u32) -> String {
+/// Returns `file:line`, with the last part of the path.
+pub fn place(file: &str, line: u32) -> String {
     let (file, column) = (file.to_owned(), 0);
     match line {
         0 => file,

@@ -44,7 +44,7 @@ table! {
     }
 }
 
-const PAGE: (&str, &str) = ("injection", "outcomes of flipping one bit");
+const PAGE: (&str, &str) = ("injection", "Outcomes of flipping one bit");
 
 /// Number of processes that share one GPU; more would only wait for the driver.
 const GPU_JOBS: usize = 4;
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let out = &args.programs.execute.out;
     let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
-    let mut all = Vulnerability::default();
+    let mut all = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
         if interrupt::requested() {
@@ -81,10 +81,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             &args.campaign,
             &place,
         ) {
-            Ok((tally, vulnerability)) => {
-                tallies.push((name.clone(), tally));
-                all.kernels.extend(vulnerability.kernels);
-                all.lines.extend(vulnerability.lines);
+            Ok(outcomes) => {
+                let classes: Vec<Outcome> = outcomes.iter().map(|made| made.1).collect();
+                tallies.push((name.clone(), tally(&classes)));
+                all.push((name.clone(), outcomes));
             }
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
@@ -103,6 +103,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         format!("Command: {}", command.join(" ")),
         format!("Up to {injections} injections into each program, seed {seed}."),
     ];
+    let all = Vulnerability::of(&all);
     write(&folder, suite, &lines, &tallies, &all)?;
     let execute = &args.programs.execute;
     let document = json!({
@@ -136,7 +137,7 @@ fn run_one(
     (profile, flip): (&Probed<'_>, &Probed<'_>),
     wanted: &CampaignOptions,
     folder: &Path,
-) -> Result<(Vec<Tally>, Vulnerability), Failure> {
+) -> Result<Vec<(Injection, Outcome)>, Failure> {
     let (name, reporter) = (&profile.benchmark.name, &session.reporter);
     let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
     let campaign = Campaign {
@@ -154,8 +155,7 @@ fn run_one(
     })?;
     write_outcomes(folder, &made)?;
     warn(name, &made, reporter);
-    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-    Ok((tally(&classes), Vulnerability::of(name, &made.outcomes)))
+    Ok(made.outcomes)
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
