@@ -20,6 +20,10 @@ table! {
 
 /// Draws every benchmark of a run whose accesses were analysed, in the run's order. Without any, the figure has no plots.
 pub fn data_volume(run: &RunSummary) -> Multiples {
+    of(&rows(run))
+}
+
+pub(super) fn rows(run: &RunSummary) -> Vec<DataVolumeRow> {
     let rows = run.benchmarks.iter().filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
         Some(DataVolumeRow {
@@ -30,7 +34,7 @@ pub fn data_volume(run: &RunSummary) -> Multiples {
             communication_share: communication.share,
         })
     });
-    of(&rows.collect::<Vec<_>>())
+    rows.collect()
 }
 
 pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
@@ -61,7 +65,7 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
             ..Plot::default()
         }
     };
-    let log = || Scale::powers(10, least, most, "log scale", bytes);
+    let log = || Scale::powers(2, least, most, "log scale", bytes);
     let share = "Communicated share of the stored bytes";
     let plots = vec![
         plot("Bytes loaded", log(), palette::BLUE, |row| {

@@ -11,12 +11,12 @@ pub mod multiples;
 pub mod numbers;
 mod over_time;
 pub mod palette;
-mod program;
+mod programs;
 mod scale;
 mod svg;
 
 pub use data_volume::data_volume;
-pub use program::Program;
+pub use programs::Programs;
 
 use crate::error::{ReportError, Result};
 use canvas::{EM, PNG_SCALE, Pixels};

@@ -36,7 +36,7 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         };
         Plot {
             x: Scale::numbers(rows.len() as u64, "superstep"),
-            y: Scale::linear(max, "communicated bytes", bytes),
+            y: Scale::bytes(max, "communicated bytes"),
             marks,
             ..Plot::default()
         }
@@ -71,7 +71,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
         Plot {
             x: Scale::numbers(count, "launches in between"),
             // Leave room for the text above the highest bar.
-            y: Scale::linear(max * 1.08, "transferred bytes", bytes),
+            y: Scale::bytes(max * 1.08, "transferred bytes"),
             marks,
             ..Plot::default()
         }

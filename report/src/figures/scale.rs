@@ -1,6 +1,6 @@
 //! Scales of plots: their ends, ticks, and the texts of their values.
 
-use super::numbers::percent;
+use super::numbers::{bytes, percent};
 use crate::html::grouped;
 
 /// The values on a scale.
@@ -59,6 +59,14 @@ impl Scale {
         let max = if max > 0.0 { max } else { 1.0 };
         let step = round_step(max);
         Self::stepped(0.0, (max / step).ceil() * step, step, label, show)
+    }
+
+    /// Returns a scale of bytes from 0 to at least `max`, with ticks that are round in their unit.
+    pub fn bytes(max: f64, label: &str) -> Self {
+        let max = max.max(1.0);
+        let unit = 1024f64.powf(max.log(1024.0).floor());
+        let step = round_step(max / unit) * unit;
+        Self::stepped(0.0, (max / step).ceil() * step, step, label, bytes)
     }
 
     /// Returns a scale from exactly `low` to `high`, with round ticks.

@@ -142,6 +142,7 @@ pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
 fn meaning(agreement: Agreement) -> Meaning {
     match agreement {
         Agreement::Equal | Agreement::Close => Meaning::Good,
+        Agreement::Explained => Meaning::Neutral,
         Agreement::Differs => Meaning::Bad,
     }
 }
@@ -151,8 +152,9 @@ pub(super) fn section(rows: &[Beside]) -> Markup {
         return html! {};
     }
     let rows = summary(rows).into_iter().map(|one| {
-        let agreement = match one.differ {
-            0 => Agreement::Equal,
+        let agreement = match (one.differ, one.unexplained) {
+            (0, _) => Agreement::Equal,
+            (_, 0) => Agreement::Explained,
             _ => Agreement::Differs,
         };
         let differ = Cell::Word(html::grouped(one.differ), meaning(agreement));

@@ -77,6 +77,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![figure],
         tables: vec![summary(hottest), table],
+        is_of_papers: true,
+        ..Study::default()
     })
 }
 

@@ -144,5 +144,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![figure],
         tables: vec![summary(&loads), table],
+        is_of_papers: true,
+        ..Study::default()
     })
 }

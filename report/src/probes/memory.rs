@@ -139,6 +139,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         tables: vec![summary(&all), unique_lines, divergence_matrix],
         figures,
+        is_of_papers: true,
+        ..Study::default()
     })
 }
 

@@ -33,6 +33,8 @@ fn published_values_are_in_and_below_the_figures() {
         "The thesis published no numbers for figure 6.6.",
         "Figure 6.9: published and measured",
         "not explained",
+        "<b>Published values</b>",
+        "of them unexplained",
     ] {
         assert!(page.contains(text), "the page lacks {text}");
     }
