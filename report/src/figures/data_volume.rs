@@ -1,7 +1,7 @@
 //! Figure 6.1 of the thesis: bytes loaded and stored by each application, and the communicated share of the stored bytes.
 
 use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
-use super::numbers::{bytes, percent};
+use super::numbers::bytes;
 use super::palette;
 use serde::Deserialize;
 use superstep_analysis::run_summary::RunSummary;
@@ -41,28 +41,21 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
     let volumes = rows
         .iter()
         .flat_map(|row| [row.loaded_bytes, row.stored_bytes]);
-    let volumes = volumes
-        .map(|volume| volume as f64)
-        .filter(|&volume| volume > 0.0);
-    let (least, most) = volumes.fold((f64::INFINITY, 1.0f64), |(least, most), volume| {
-        (least.min(volume), most.max(volume))
-    });
+    let volumes = volumes.filter(|&volume| volume > 0);
+    let most = volumes.clone().max().unwrap_or(1) as f64;
+    let least = volumes.min().unwrap_or(1) as f64;
     // The first program is at the top.
     let names = || rows.iter().rev().map(|row| row.application.clone());
-    let plot = |title: &str,
-                x: Scale,
-                value: fn(&DataVolumeRow) -> f64,
-                show: fn(f64) -> String,
-                colour| {
+    let plot = |title: &str, x: Scale, colour, value: fn(&DataVolumeRow) -> f64| {
         let mut marks = Vec::new();
         for (low, row) in (0..).map(f64::from).zip(rows.iter().rev()) {
-            let (value, text) = (value(row), show(value(row)));
+            let value = value(row);
             // The length of a bar would mean nothing on a logarithmic scale.
             marks.push(match x.logarithmic {
                 true => Mark::Point((value, low + 0.5), colour),
                 false => Mark::Area((0.0, low + 0.2), (value, low + 0.8), colour),
             });
-            marks.push(Mark::Text((value, low + 0.5), text));
+            marks.push(Mark::Text((value, low + 0.5), x.text(value)));
         }
         Plot {
             title: title.to_owned(),
@@ -72,29 +65,18 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
             ..Plot::default()
         }
     };
-    let log = || Scale::powers(2, least.min(most), most, "log scale", bytes);
+    let log = || Scale::powers(2, least, most, "log scale", bytes);
+    let share = "Communicated share of the stored bytes";
     let plots = vec![
-        plot(
-            "Bytes loaded",
-            log(),
-            |row| row.loaded_bytes as f64,
-            bytes,
-            palette::BLUE,
-        ),
-        plot(
-            "Bytes stored",
-            log(),
-            |row| row.stored_bytes as f64,
-            bytes,
-            palette::ORANGE,
-        ),
-        plot(
-            "Communicated share of the stored bytes",
-            Scale::shares(""),
-            |row| row.communication_share,
-            percent,
-            palette::GREEN,
-        ),
+        plot("Bytes loaded", log(), palette::BLUE, |row| {
+            row.loaded_bytes as f64
+        }),
+        plot("Bytes stored", log(), palette::ORANGE, |row| {
+            row.stored_bytes as f64
+        }),
+        plot(share, Scale::shares(""), palette::GREEN, |row| {
+            row.communication_share
+        }),
     ];
     Multiples::new(
         "data-volume",

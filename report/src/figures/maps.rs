@@ -68,51 +68,35 @@ fn plot(cells: &[&DensityRow]) -> Plot {
         let left = axes[0].first as f64 + run[0].source as f64 * x;
         let bottom = axes[1].first as f64 + run[0].receiver as f64 * y;
         let (right, top) = (left + run.len() as f64 * x, bottom + y);
-        let counts = || run.iter().map(|row| row.count);
-        let text = format!(
-            "{} reads from {}: {} {}",
-            numbers(bottom, top),
-            numbers(left, right),
-            between(counts().min(), counts().max()),
-            reads(counts().max())
-        );
-        Mark::Cell(
-            (left, bottom),
-            (right, top),
-            SHADES[level(run[0].count, max)],
-            text,
-        )
+        let shade = SHADES[level(run[0].count, max)];
+        let counts = between(run.iter().map(|row| row.count));
+        let (reader, writer) = (numbers(bottom, top), numbers(left, right));
+        let text = format!("reads by {reader} from {writer}: {counts}");
+        Mark::Cell((left, bottom), (right, top), shade, text)
     });
     let of = |shade: usize| {
         let counts = cells.iter().map(|row| row.count).filter(|&count| count > 0);
         counts.filter(move |&count| level(count, max) == shade)
     };
     let shades = (0..SHADES.len()).filter(|&shade| of(shade).next().is_some());
-    let shades = shades.map(|shade| (between(of(shade).min(), of(shade).max()), SHADES[shade]));
-    let mut shades: Vec<_> = shades.collect();
-    if let Some((counts, _)) = shades.last_mut() {
-        *counts = format!("{counts} {}", reads(Some(max)));
-    }
+    let shades = shades.map(|shade| (between(of(shade)), SHADES[shade]));
     Plot {
+        note: "reads by shade".to_owned(),
         x: scale(&axes[0], "source CTA"),
         y: scale(&axes[1], "receiving CTA"),
         marks: marks.collect(),
         cells: (axes[0].cells(), axes[1].cells()),
-        shades,
+        shades: shades.collect(),
         ..Plot::default()
     }
 }
 
-fn reads(most: Option<u64>) -> &'static str {
-    if most == Some(1) { "read" } else { "reads" }
-}
-
-fn between(least: Option<u64>, most: Option<u64>) -> String {
-    let [least, most] = [least, most].map(|count| grouped(count.unwrap_or(0)));
-    if least == most {
-        least
-    } else {
-        format!("{least}–{most}")
+fn between(counts: impl Iterator<Item = u64> + Clone) -> String {
+    match (counts.clone().min(), counts.max()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{}–{}", grouped(least), grouped(most))
+        }
+        (_, most) => grouped(most.unwrap_or(0)),
     }
 }
 

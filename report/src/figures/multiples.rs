@@ -213,22 +213,16 @@ impl Multiples {
             y += 18.0;
         }
         if !self.sentence.is_empty() {
-            canvas.text(
-                &shortened(&self.sentence, room, &entry),
-                (MARGIN, y),
-                &entry,
-            )?;
+            let sentence = shortened(&self.sentence, room, &entry);
+            canvas.text(&sentence, (MARGIN, y), &entry)?;
         } else if self.plots.is_empty() {
             canvas.text("No application was analysed.", (MARGIN, y), &entry)?;
         }
         let (width, height) = self.step();
         for (index, plot) in self.plots.iter().enumerate() {
             let (column, row) = (index % self.columns(), index / self.columns());
-            let corner = (
-                MARGIN + width * column as f64,
-                self.head() + height * row as f64,
-            );
-            self.plot(canvas, plot, corner, width)?;
+            let (x, y) = (width * column as f64, height * row as f64);
+            self.plot(canvas, plot, (MARGIN + x, self.head() + y), width)?;
         }
         Ok(())
     }
@@ -239,22 +233,15 @@ impl Multiples {
         let is_upright = plot.y.is_continuous();
         let scale = if is_upright { &plot.y } else { &plot.x };
         let along = |(x, y): (f64, f64)| if is_upright { y } else { x };
+        let middle = |a: &At, b: &At| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
         let (at, value, colour) = match mark {
-            Mark::Area(from, to, colour) => {
-                let (low, high) = (along(*from), along(*to));
-                let at = (f64::midpoint(from.0, to.0), f64::midpoint(from.1, to.1));
-                (
-                    at,
-                    if scale.logarithmic { high } else { high - low },
-                    colour,
-                )
+            Mark::Area(from, to, colour) if scale.logarithmic => {
+                (middle(from, to), along(*to), colour)
             }
+            Mark::Area(from, to, colour) => (middle(from, to), along(*to) - along(*from), colour),
             Mark::Point(at, colour) => (*at, along(*at), colour),
-            Mark::Line(points, _, colour) => match points[..] {
-                [from, to] if along(from) == along(to) => {
-                    let at = (f64::midpoint(from.0, to.0), f64::midpoint(from.1, to.1));
-                    (at, along(from), colour)
-                }
+            Mark::Line(points, _, colour) => match &points[..] {
+                [from, to] if along(*from) == along(*to) => (middle(from, to), along(*to), colour),
                 _ => return String::new(),
             },
             Mark::Cell(.., text) => return text.clone(),
@@ -286,11 +273,8 @@ impl Multiples {
             (left + x * width, bottom - y * height)
         };
         let edge = corner.0 + room;
-        let start = if self.layout == Layout::Rows {
-            corner.0
-        } else {
-            left
-        };
+        let is_rows = self.layout == Layout::Rows;
+        let start = if is_rows { corner.0 } else { left };
         let name = bold(&look(13.0, palette::BLACK, LEFT));
         let title = shortened(&plot.title, edge - start, &name);
         canvas.text(&title, (start, top - 20.0), &name)?;
@@ -360,9 +344,10 @@ impl Multiples {
                 Mark::Point(point, colour) => canvas.dot(at(*point), *colour, &title)?,
                 Mark::Text(point, text) => {
                     let (x, y) = at(*point);
-                    match self.layout {
-                        Layout::Rows => canvas.text(text, (right + 8.0, y), &beside)?,
-                        _ => canvas.text(text, above(text, (x, y - 3.0), &lines), &label)?,
+                    if is_rows {
+                        canvas.text(text, (right + 8.0, y), &beside)?;
+                    } else {
+                        canvas.text(text, above(text, (x, y - 3.0), &lines), &label)?;
                     }
                 }
             }
@@ -375,7 +360,7 @@ impl Multiples {
     }
 }
 
-/// Returns the place for the label of a bar: at `place`, or above the lines that it would touch there.
+/// Returns the place for the label of a bar at a place, above the lines that it would touch there.
 fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
     let half = text_width(text, &look(EM, palette::BLACK, ABOVE)) / 2.0;
     let touches = |[from, to]: &&[At; 2], y: f64| {

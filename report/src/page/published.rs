@@ -97,19 +97,16 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
         return false;
     }
     let band = band as f64;
-    let mut line = vec![(band + from, height), (band + to, height)];
-    let scale = if is_row { &mut plot.x } else { &mut plot.y };
-    scale.high = scale.high.max(height);
+    let (mut line, mut scale) = ([(band + from, height), (band + to, height)], &mut plot.y);
     if is_row {
-        line = line
-            .into_iter()
-            .map(|(across, along)| (along, across))
-            .collect();
+        line = line.map(|(across, along)| (along, across));
+        scale = &mut plot.x;
     }
+    scale.high = scale.high.max(height);
     // Draw the line beneath the points and labels.
     let mut marks = plot.marks.iter();
     let place = marks.position(|mark| matches!(mark, Mark::Text(..) | Mark::Point(..)));
-    let line = Mark::Line(line, 2.5, palette::VERMILLION);
+    let line = Mark::Line(line.to_vec(), 2.5, palette::VERMILLION);
     plot.marks.insert(place.unwrap_or(plot.marks.len()), line);
     true
 }

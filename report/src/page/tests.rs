@@ -350,7 +350,7 @@ fn figures_and_claims_are_in_the_page() {
     // Eleven figures with all applications, ten for each of them.
     assert_eq!(count("<figure>"), 11 + 2 * 10);
     assert_eq!(count("-title\">Reads between CTAs"), 3 * 3);
-    assert_eq!(count("<title>CTA 1 reads from CTA 0: "), 2 * 2 + 2 * 2);
+    assert_eq!(count("<title>reads by CTA 1 from CTA 0: "), 2 * 2 + 2 * 2);
     for text in [
         "id=\"claims\"",
         "not measurable",

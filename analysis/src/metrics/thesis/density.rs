@@ -105,8 +105,8 @@ impl Map {
     }
 }
 
-/// Returns the maps of the first CTAs, of all CTAs and of `window`, up to the highest numbers that occur, without empty cells (except the first one of an
-/// empty window). A window is cut off at the end of the largest grid.
+/// Returns the maps of the first CTAs, of all CTAs and of `window`, without empty cells (except the first one of an empty
+/// window). Maps end at the highest numbers that occur, a window at the end of the largest grid.
 pub(in crate::metrics) fn rows(
     source: &Source<'_>,
     window: Option<&CtaWindow>,
@@ -120,12 +120,8 @@ pub(in crate::metrics) fn rows(
         let to = number(source, t.receiver_launch, t.receiver_cta);
         used = [used[0].max(from + 1), used[1].max(to + 1)];
     })?;
-    let upto = |most| {
-        used.map(|ctas| Axis {
-            first: 0,
-            ctas: ctas.min(most),
-        })
-    };
+    let axis = |ctas: u64| Axis { first: 0, ctas };
+    let upto = |most| used.map(|ctas| axis(ctas.min(most)));
     let mut maps = vec![Map::new("first", upto(SIDE)), Map::new("whole", upto(ctas))];
     if let Some(window) = window {
         let axis = |range: &RangeInclusive<u64>| {
