@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
@@ -19,6 +20,14 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a document of `--json`.
+pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    print(|out| {
+        serde_json::to_writer_pretty(&mut *out, document)?;
+        writeln!(out)
+    })
 }
 
 pub fn print_lines(lines: &[String]) -> Result<i32, Failure> {

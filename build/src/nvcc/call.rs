@@ -58,6 +58,12 @@ impl Call<'_> {
         }
     }
 
+    pub(super) fn cuda_files(&self) -> Vec<PathBuf> {
+        let files = self.args.words.iter().filter_map(Word::file);
+        let files = files.filter(|file| matches!(self.kind(file), Ok(Language::Cuda)));
+        files.map(|file| self.folder.join(file)).collect()
+    }
+
     fn output<'a>(&'a self, default: &'a str) -> &'a Path {
         self.args.output.as_deref().unwrap_or(Path::new(default))
     }

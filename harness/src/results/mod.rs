@@ -12,7 +12,7 @@ pub use card::card;
 pub use folder::RunFolder;
 pub use junit::write_junit;
 pub use partial::note_lines;
-pub use reporter::{MessageFormat, Reporter, Step, is_coloured};
+pub use reporter::{MessageFormat, Reporter, Step, VERBOSITY, Verbosity, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
     MIN_TIME_S, counted, geometric_mean, human_bytes, human_count, plain_table, summary_table,

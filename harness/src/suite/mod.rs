@@ -211,7 +211,7 @@ fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
             failure.kind,
             failure.message.replace('\n', "\n  ")
         )),
-        None => reporter.line(&format!("{}: {status}", result.name)),
+        None => reporter.note(&format!("{}: {status}", result.name)),
     }
 }
 

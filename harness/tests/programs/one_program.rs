@@ -416,3 +416,49 @@ fn math_functions_are_overloaded_without_a_header() {
     let (code, out, err) = run(superstep(folder.path()).args(words));
     assert_eq!(code, 0, "{out}\n{err}");
 }
+
+/// Compiles only with the flags of its test, and loads bytes that nothing has written.
+const UNSET: &str = r#"
+#include <cuda_runtime.h>
+#if __cplusplus < 202002L
+#error "-std=c++20 is missing"
+#endif
+#if !defined(__CUDA_ARCH__) && defined(__OPTIMIZE__)
+#error "-O0 is missing"
+#endif
+__global__ void copy(const int *from, int *to) { to[threadIdx.x] = from[threadIdx.x]; }
+int main() {
+  int *from, *to;
+  cudaMalloc(&from, 128);
+  cudaMalloc(&to, 128);
+  copy<<<1, 32>>>(from, to);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+"#;
+
+#[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
+fn a_quiet_run_prints_one_document_a_verbose_one_each_step_and_warnings_can_fail_both() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("unset.cu"), UNSET).unwrap();
+    let flags = "run unset.cu -O0 -std=c++20 -arch=sm_80 -g --backend cpu";
+    let superstep = |more: &str| {
+        let words = flags.split(' ').chain(more.split_whitespace());
+        run(superstep(folder.path()).args(words))
+    };
+    let (code, out, err) = superstep("-q --json");
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary["benchmarks"][0]["status"], "passed");
+    let (code, _, err) = superstep("-v --fail-on-warning");
+    assert_eq!(code, 12, "{err}");
+    assert!(
+        err.contains("building: ") && err.contains("(cached)"),
+        "{err}"
+    );
+    assert_eq!(superstep("--fail-on-warning=initialised-reads").0, 12);
+    assert_eq!(superstep("--fail-on-warning=shared-memory").0, 0);
+    let (code, out, _) =
+        run(crate::common::superstep(folder.path()).args(["info", "out/unset/latest"]));
+    assert_eq!(code, 0, "{out}");
+}

@@ -21,6 +21,10 @@ table! {
 
 /// Draws every benchmark of a run whose accesses were analysed, in the run's order. Without any, the figure has no plots.
 pub fn data_volume(run: &RunSummary) -> Multiples {
+    of(&rows(run))
+}
+
+pub(super) fn rows(run: &RunSummary) -> Vec<DataVolumeRow> {
     let rows = run.benchmarks.iter().filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
         Some(DataVolumeRow {
@@ -31,7 +35,7 @@ pub fn data_volume(run: &RunSummary) -> Multiples {
             communication_share: communication.share,
         })
     });
-    of(&rows.collect::<Vec<_>>())
+    rows.collect()
 }
 
 pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {

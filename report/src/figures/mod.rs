@@ -10,10 +10,10 @@ pub mod multiples;
 pub mod numbers;
 mod over_time;
 pub mod palette;
-mod program;
+mod programs;
 
 pub use data_volume::data_volume;
-pub use program::Program;
+pub use programs::Programs;
 
 use crate::error::{ReportError, Result};
 use canvas::Canvas;

@@ -1,8 +1,10 @@
 //! `superstep inject`: error injection.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::json;
 use superstep_analysis::tables;
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
@@ -20,6 +22,7 @@ use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
 use crate::session::{Fetched, Probed, Session};
 use crate::suite::Execution;
+use crate::terminal::{print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -102,11 +105,23 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     ];
     let all = Vulnerability::of(&all);
     write(&folder, suite, &lines, &tallies, &all)?;
-    crate::terminal::print(|out| {
-        writeln!(out, "{}\n", effect_table(&tallies))?;
-        writeln!(out, "{}", all.most_vulnerable())?;
-        writeln!(out, "results: {}", folder.display())
-    })?;
+    let execute = &args.programs.execute;
+    let document = json!({
+        "schema_version": 1, "suite": suite, "size": size, "backend": backend, "seed": seed, "folder": folder,
+        "programs": tallies.iter().cloned().collect::<BTreeMap<_, _>>(),
+    });
+    session
+        .reporter
+        .message("injection-finished", document.clone());
+    if execute.json {
+        print_json(&document)?;
+    } else if execute.prints_text() {
+        print(|out| {
+            writeln!(out, "{}\n", effect_table(&tallies))?;
+            writeln!(out, "{}", all.most_vulnerable())?;
+            writeln!(out, "results: {}", folder.display())
+        })?;
+    }
     Ok(match failed {
         _ if interrupt::requested() => exit_code::INTERRUPTED,
         Some(code) if tallies.is_empty() => code,

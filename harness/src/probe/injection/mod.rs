@@ -13,8 +13,6 @@ mod vulnerability;
 
 pub use campaign::{Campaign, CampaignOptions, CampaignResult};
 pub use outcome::{Effect, Outcome, Tally, effect_table, tally};
-/// The probes of a campaign: the first counts executions, the second flips a bit.
-pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
-
 pub use select::{Choice, Injection, Space};
+pub use superstep_build::probe::INJECTION as PROBES;
 pub use vulnerability::Vulnerability;

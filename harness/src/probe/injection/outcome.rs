@@ -146,7 +146,7 @@ pub(super) fn wilson(count: u64, all: u64) -> [f64; 3] {
     [share, (middle - reach).max(0.0), (middle + reach).min(1.0)]
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
