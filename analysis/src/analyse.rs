@@ -313,7 +313,7 @@ impl GroupSource for LaunchChunks<'_> {
         let mut outcome = Ok(());
         let mut buffer = GroupBuffer::default();
         self.capture
-            .read_chunk(&self.chunks[chunk], &mut buffer, |group| {
+            .read_marked_chunk(&self.chunks[chunk], &mut buffer, |group| {
                 if outcome.is_ok() {
                     outcome = sink(group);
                 }

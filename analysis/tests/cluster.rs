@@ -10,7 +10,7 @@ use superstep_analysis::{Analysis, AnalysisError, analyse};
 use superstep_testing::synthetic;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Launch, Op, StreamId,
+    AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Launch, Op, SiteId, StreamId,
 };
 
 /// Runs the steps and, between them, does the work of a cluster: grouping rows by bucket and sorting them.
@@ -67,7 +67,7 @@ const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 /// Generates groups at few addresses around page boundaries, so that accesses overlap.
 fn any_group() -> impl Strategy<Value = AccessGroup> {
     let width = prop_oneof![8 => prop::sample::select(vec![4u32, 4, 8, 1, 2, 16]), 1 => 3u32..40, 1 => 4000u32..9000];
-    let place = (0u32..4, 0u32..2, 0u16..4, 0u64..40, 0u64..4);
+    let place = (0u32..4, 0u32..2, 0u16..5, 0u64..40, 0u64..4);
     (
         width,
         place,
@@ -87,6 +87,10 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
                 });
                 let mut group = testing::group(site, cta, addresses);
                 (group.mask, group.width_bytes, group.warp) = (mask, width, warp);
+                if site == OPS.len() as u16 {
+                    group.site = SiteId::GRID_BARRIER;
+                    group.mask = u32::MAX;
+                }
                 group
             },
         )
@@ -112,7 +116,8 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
 /// Writes a capture with these steps, without an end if the program was killed.
 fn written(folder: &Path, steps: &[Step], is_killed: bool) -> Capture {
     let sites = (0..).zip(OPS).map(|(local, op)| testing::site(local, op));
-    let module = testing::module("f.cu", sites.collect(), &[("f", "f"), ("g", "g")]);
+    let mut module = testing::module("f.cu", sites.collect(), &[("f", "f"), ("g", "g")]);
+    module.grid_barriers = true;
     let mut capture = CaptureBuilder::new(folder, &module);
     let (mut live, mut at): (Vec<AllocationId>, u64) = (Vec::new(), 1);
     for step in steps {

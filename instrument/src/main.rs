@@ -25,7 +25,7 @@ use crate::ir::traits::*;
 use crate::semantics::{approximate, constants, contraction, wraps};
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use superstep_trace::{Backend, ModuleTable, Probe, TABLE_SCHEMA_VERSION};
@@ -213,6 +213,7 @@ fn probe_module(
     let name = arguments.module_name.clone();
     let mut table = ModuleTable {
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
@@ -266,9 +267,15 @@ fn insert_probes(
     if options.allow_opaque_assembly {
         table.opaque_assembly = operation::count_opaque(module);
     }
+    let barriers = match table.probe {
+        Probe::Trace if !adds_up => sites::grid_barriers(module, &operations),
+        _ => HashSet::new(),
+    };
+    table.grid_barriers = !barriers.is_empty();
     let contexts = match table.backend {
         Backend::Cuda => {
-            let functions = operations.iter().map(|o| o.instruction.parent_function());
+            let probed = operations.iter().map(|it| &it.instruction);
+            let functions = probed.chain(&barriers).map(|it| it.parent_function());
             let (contexts, rebuilt) = context::extend(module, &functions.collect());
             for operation in &mut operations {
                 operation.instruction = context::now(operation.instruction, &rebuilt);
@@ -280,7 +287,9 @@ fn insert_probes(
             HashMap::new()
         }
     };
-    probe::insert(module, &operations, &contexts, table.backend, adds_up)
+    probe::insert(module, &operations, &contexts, table.backend, adds_up)?;
+    probe::mark_grid_barriers(module, &barriers, &contexts);
+    Ok(())
 }
 
 /// Removes device functions that no kernel reaches (mostly bodies of inlined functions), which would add sites that never

@@ -6,9 +6,9 @@ use crate::ir::{
 use crate::operation::{Guard, Lines, Width, memory_operations};
 use crate::sites::TracedOperation;
 use anyhow::Result;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use superstep_trace::{Backend, Op};
+use superstep_trace::{Backend, Op, SiteId};
 
 /// The handler's function for accesses.
 pub const HANDLER: &str = "__superstep_probe_access";
@@ -93,6 +93,27 @@ pub fn insert<'m>(
         }
     }
     Ok(())
+}
+
+/// Marks in the trace that a thread has passed a grid barrier, after each of these CTA barriers.
+pub fn mark_grid_barriers<'m>(
+    module: &'m Module,
+    barriers: &HashSet<Instruction<'m>>,
+    contexts: &HashMap<Function<'m>, Context<'m>>,
+) {
+    let (i64t, i32t) = (Type::int(64), Type::int(32));
+    for barrier in barriers {
+        let context = contexts.get(&barrier.parent_function());
+        let arguments = [
+            context.map_or(Type::pointer(0).null(), |it| it.pointer),
+            context.map_or(i64t.constant(0), |it| it.launch),
+            i32t.constant(u64::from(SiteId::GRID_BARRIER.0)),
+            Type::pointer(0).null(),
+            i32t.constant(0),
+        ];
+        let after = barrier.next().expect("a barrier is no terminator");
+        Builder::before(after).call_named(module, HANDLER, Type::void(), &arguments);
+    }
 }
 
 /// Adds a function's counters, which the handler initialises, and passes them to the handler wherever the function ends.

@@ -1,6 +1,6 @@
 //! The sites of a module: traced memory operations, and the table that describes them.
 
-use crate::ir::{Function, Instruction, Module, Opcode::*, Value, traits::*};
+use crate::ir::{Call, Function, Instruction, Module, Opcode::*, Value, traits::*};
 use crate::operation::memory_operations;
 use crate::ptx::Template;
 use crate::reach::reach;
@@ -127,6 +127,59 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     Ok(())
 }
 
+/// Returns the CTA barriers that end a grid barrier (`grid.sync()`), behind which other CTAs' earlier accesses are visible.
+/// Returns none of a function in which a thread may access memory between its arrival at a grid barrier and that CTA barrier.
+pub fn grid_barriers<'m>(
+    module: &'m Module,
+    operations: &[TracedOperation<'m>],
+) -> HashSet<Instruction<'m>> {
+    let traced: HashSet<_> = operations.iter().map(|it| it.instruction).collect();
+    let mut all = HashSet::new();
+    let functions = module.defined_functions().into_iter();
+    for function in functions.filter(|it| it.calls().any(reads_barrier_address)) {
+        let (mut arrivals, mut ends) = (Vec::new(), HashSet::new());
+        for instruction in function.instructions() {
+            let operations = memory_operations(module, instruction, true).unwrap_or_default();
+            for operation in operations.iter().filter(|it| is_grid_barrier(it.pointer)) {
+                match operation.op.writes() {
+                    true => arrivals.push(instruction),
+                    false => ends.extend(next(instruction, is_cta_barrier)),
+                }
+            }
+        }
+        let is_next = |it| ends.contains(&it) || traced.contains(&it);
+        let mut reached = arrivals.into_iter().flat_map(|it| next(it, is_next));
+        if reached.all(|it| ends.contains(&it)) {
+            all.extend(ends);
+        }
+    }
+    all
+}
+
+fn is_cta_barrier(instruction: Instruction) -> bool {
+    instruction.as_call().is_some_and(crate::cpu::is_barrier)
+}
+
+/// Returns the first instructions behind `start`, on each path, for which `is_wanted` holds.
+fn next<'m>(
+    start: Instruction<'m>,
+    is_wanted: impl Fn(Instruction<'m>) -> bool,
+) -> Vec<Instruction<'m>> {
+    reach([start], |it| {
+        match (it != start && is_wanted(it), it.next()) {
+            (true, _) => Vec::new(),
+            (false, Some(next)) => vec![next],
+            (false, None) => {
+                let ways = it.parent_block().successors().into_iter();
+                ways.filter_map(|way| way.get_first_instruction()).collect()
+            }
+        }
+    })
+    .into_iter()
+    .filter(|&it| it != start && is_wanted(it))
+    .collect()
+}
+
 /// Whether an address is computed only from the registers that hold the grid barrier's address (`cooperative_groups`'
 /// `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
@@ -136,9 +189,7 @@ fn is_grid_barrier(pointer: Value) -> bool {
         Some(GetElementPtr) => vec![value.operand(0)],
         Some(IntToPtr | AddrSpaceCast | Or | Shl | ZExt | Phi) => value.operands(),
         _ => {
-            let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
-            let parsed = assembly.and_then(|(text, _)| Template::parse(&text).ok());
-            if parsed.is_some_and(|template| template.reads_special("%envreg")) {
+            if value.as_call().is_some_and(reads_barrier_address) {
                 registers += 1;
             } else {
                 others += 1;
@@ -147,6 +198,12 @@ fn is_grid_barrier(pointer: Value) -> bool {
         }
     });
     registers > 0 && others == 0
+}
+
+fn reads_barrier_address(call: Call) -> bool {
+    let assembly = call.callee().inline_assembly();
+    let parsed = assembly.and_then(|(text, _)| Template::parse(&text).ok());
+    parsed.is_some_and(|template| template.reads_special("%envreg"))
 }
 
 pub fn kernels(module: &Module) -> Vec<KernelInfo> {

@@ -132,7 +132,7 @@ class Captures(unittest.TestCase):
         degree = analysis.figure("degree")
         self.assertEqual(degree._repr_svg_(), degree.svg)
         # The program is named after its capture's folder; its name is in the table's first column.
-        self.assertIn(">\nwhole\n<", degree.svg)
+        self.assertIn(">whole<", degree.svg)
         table = pyarrow.table(degree.table)
         self.assertEqual(table.drop_columns("application").to_pydict(), pyarrow.table(analysis["degree"]).to_pydict())
         self.assertEqual(set(table["application"].to_pylist()), {"whole"})

@@ -48,6 +48,40 @@ fn base_group() -> AccessGroup {
 }
 
 #[test]
+fn marks_of_grid_barriers_are_kept_but_are_no_accesses() {
+    let (first, second) = (
+        base_group(),
+        AccessGroup {
+            cta: 4,
+            ..base_group()
+        },
+    );
+    let mark = AccessGroup {
+        site: SiteId::GRID_BARRIER,
+        mask: u32::MAX,
+        ..AccessGroup::EMPTY
+    };
+    let chunks = [vec![first, mark, second], vec![mark]];
+    assert_eq!(
+        digest_of_chunks(&chunks, BASE),
+        digest_of(&[first, second], BASE)
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let capture = write(folder.path(), BASE, &[chunks.to_vec()]);
+    assert_eq!(capture.verify().unwrap(), Vec::<String>::new());
+    let (mut accesses, mut all) = (Vec::new(), Vec::new());
+    let mut buffer = GroupBuffer::default();
+    for chunk in capture.launches().next().unwrap().chunks {
+        let keep = |group: &AccessGroup| accesses.push(*group);
+        capture.read_chunk(chunk, &mut buffer, keep).unwrap();
+        let keep = |group: &AccessGroup| all.push(*group);
+        capture.read_marked_chunk(chunk, &mut buffer, keep).unwrap();
+    }
+    assert_eq!(accesses, [first, second]);
+    assert_eq!(all, chunks.concat());
+}
+
+#[test]
 fn digest_depends_on_each_part_of_an_access() {
     let original = base_group();
     let mut others = vec![

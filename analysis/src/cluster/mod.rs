@@ -50,6 +50,8 @@ pub struct Map {
     ops: SiteOps,
     /// Position of the launch, the chunk, and the chunk's number in the whole capture.
     chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
+    /// Chunks of the first launch that other tasks cut; empty if it has no grid barriers.
+    skipped: Vec<ChunkRef>,
     cutter: Option<Cutter>,
     sums: Sums,
     bucket_of_sums: u32,
@@ -62,12 +64,16 @@ impl Map {
         let launches = capture.launches();
         let all =
             launches.flat_map(|launch| launch.chunks.iter().map(move |&c| (launch.number, c)));
-        let chunks: Vec<_> = (0..chunks.end)
+        let mut skipped: Vec<_> = (0..chunks.end)
             .zip(all)
-            .skip(usize::try_from(chunks.start).unwrap_or(usize::MAX))
             .map(|(number, (launch, chunk))| (launch, chunk, number))
             .collect();
+        let first = usize::try_from(chunks.start).unwrap_or(usize::MAX);
+        let chunks = skipped.split_off(first.min(skipped.len()));
+        let has_barriers = capture.modules.iter().any(|module| module.grid_barriers);
+        skipped.retain(|one| has_barriers && chunks.first().is_some_and(|next| next.0 == one.0));
         Self {
+            skipped: skipped.into_iter().map(|(_, chunk, _)| chunk).collect(),
             ops: SiteOps::new(capture.sites()),
             bucket_of_sums: chunks
                 .first()
@@ -96,10 +102,12 @@ impl Map {
             });
         };
         if let Some((launch, chunk, number)) = self.chunks.next() {
-            let source = LaunchChunks {
+            let mut source = LaunchChunks {
                 capture: &self.capture,
-                chunks: std::slice::from_ref(&chunk),
+                chunks: &std::mem::take(&mut self.skipped),
             };
+            cutter.skipped(launch, &source)?;
+            source.chunks = std::slice::from_ref(&chunk);
             let counts = cutter.chunk((launch, number), &source, &self.ops, &mut sink)?;
             self.sums.launch(launch).counts += counts;
         } else {

@@ -3,6 +3,7 @@
 use super::input::block::{
     Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
 };
+use super::input::phases::Phases;
 use super::input::record::{Record, WideAccess, WideAccesses};
 use super::output::detail::{Found, Regions, SiteFlow, site_flows};
 use super::output::kept::Kept;
@@ -311,12 +312,13 @@ impl Engine {
         let wide = WideAccesses::default();
         let mut counts = Counts::default();
         let mut blocks: Vec<Block> = Vec::with_capacity(source.chunks());
-        let mut in_memory = 0;
+        let (mut in_memory, mut phases) = (0, Phases::default());
         let together = 8 * rayon::current_num_threads();
         for first in (0..source.chunks()).step_by(together) {
             let (flat, spare) = (&self.flat, &self.spare);
             let exact = self.options.matches_addresses();
-            let read: Vec<(Counts, Vec<Block>)> = (first..source.chunks().min(first + together))
+            let read: Vec<(Counts, Phases, Vec<Block>)> = (first
+                ..source.chunks().min(first + together))
                 .into_par_iter()
                 .map(|chunk| {
                     flat.with(Vec::new, |flat| {
@@ -324,8 +326,12 @@ impl Engine {
                     })
                 })
                 .collect::<Result<_>>()?;
-            for (more, read) in read {
+            for (more, passed, mut read) in read {
                 counts += more;
+                if !phases.is_empty() {
+                    (read.par_iter_mut()).for_each(|block| block.advance(&phases));
+                }
+                phases.add(&passed);
                 in_memory += read.iter().map(Block::bytes).sum::<usize>();
                 blocks.extend(read);
             }

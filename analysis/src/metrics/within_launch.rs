@@ -9,7 +9,7 @@ use superstep_trace::Op;
 
 table! {
     /// Bytes that the launches of one kernel loaded on one line from one array although another CTA stored them in the same
-    /// launch. The trace does not order the CTAs of a launch, so this is an upper bound on what they exchanged.
+    /// launch. The trace orders the CTAs of a launch only by grid barriers, so this is an upper bound on what they exchanged.
     pub struct WithinLaunchRow = "within-launch": Serialize, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;

@@ -57,19 +57,15 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
 
 /// Returns a sentence with the geometric means of the costs, or `None` without times.
 pub fn means(run: &ProbeRun) -> Option<String> {
-    let passed = || {
-        run.benchmarks
-            .iter()
-            .filter(|record| record.failure.is_none())
-    };
-    let totals: Vec<f64> = passed().filter_map(total).collect();
-    let kernels: Vec<f64> = passed().filter_map(|record| kernel(run, record)).collect();
-    let mean = |ratios: Vec<f64>, what: &str| {
+    let mean = |what, ratio: &dyn Fn(&ProbedBenchmark) -> Option<f64>| {
+        let passed = run.benchmarks.iter().filter(|one| one.failure.is_none());
+        let ratios: Vec<f64> = passed.filter_map(ratio).collect();
         let programs = ratios.len();
         let mean = geometric_mean(ratios)?;
         Some(format!("{mean:.2}x the {what} over {programs} programs"))
     };
-    let means = [mean(totals, "wall time"), mean(kernels, "kernel time")];
+    let of_kernels = |record: &ProbedBenchmark| kernel(run, record);
+    let means = [mean("wall time", &total), mean("kernel time", &of_kernels)];
     let means: Vec<String> = means.into_iter().flatten().collect();
     (!means.is_empty()).then(|| {
         let (probe, device, backend) = (&run.probe, &run.device, &run.backend);

@@ -37,11 +37,10 @@ pub fn card(
         );
         let mut text = format!("{bytes}, {share} of the stored bytes");
         if let Some(within) = &program.within_launch {
-            let (bytes, share) = (human_bytes(within.loaded_bytes), percent(within.share()));
-            let bound = at_least(program.in_situ);
-            text.push_str(&format!(
-                ";\nwithin launches {bound}{bytes}, {bound}{share} of the loaded bytes"
-            ));
+            let (bound, bytes) = (at_least(program.in_situ), human_bytes(within.loaded_bytes));
+            let share = percent(within.share());
+            let of_loaded = format!("{bound}{share} of the loaded bytes");
+            text.push_str(&format!(";\nwithin launches {bound}{bytes}, {of_loaded}"));
         }
         rows.push(("communicated", text));
         rows.extend(top(program, folder).map(|text| ("top array", text)));
@@ -69,10 +68,8 @@ pub fn card(
             None => label,
         };
         let labels = std::iter::once(label).chain(std::iter::repeat(" ".repeat(LABELS)));
-        let texts = wrapped(text, WIDTH - LABELS).into_iter();
-        labels
-            .zip(texts)
-            .map(|(label, text)| format!("{label}{text}"))
+        let lines = labels.zip(wrapped(text, WIDTH - LABELS));
+        lines.map(|(label, text)| label + &text)
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -81,32 +78,27 @@ fn ran(summary: &RunSummary, program: &BenchmarkSummary) -> String {
     let arguments = summary.command.iter().skip(1);
     let command: String = arguments.map(|word| format!(" {word}")).collect();
     let failure = program.failure.as_ref();
-    let kind = failure.map_or(String::new(), |it| format!("failure kind: {}; ", it.kind));
     let (times, repeats) = (&program.seconds, program.repeats.unwrap_or_default());
     let slowdown = slowdown(times, summary.backend == Backend::Cuda);
     let slowdown = slowdown.map_or(String::new(), |ratio| format!(" ({ratio})"));
     let facts = [
+        failure.map(|failure| format!("failure kind: {}", failure.kind)),
+        Some(format!("on {}", summary.backend)),
         attempts(program),
         program.launches.map(|launches| counted(launches, "launch")),
         seconds(times.native, repeats.native).map(|time| format!("untraced {time}")),
         seconds(times.traced, repeats.traced).map(|time| format!("traced {time}{slowdown}")),
     ];
-    let facts: String = facts
-        .into_iter()
-        .flatten()
-        .map(|fact| format!(", {fact}"))
-        .collect();
-    format!("superstep{command}\n{kind}on {}{facts}", summary.backend)
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    format!("superstep{command}\n{}", facts.join(", "))
 }
 
 /// Returns the array and the source line through which most bytes are communicated, from the tables of the run.
 fn top(program: &BenchmarkSummary, folder: &RunFolder) -> Option<String> {
     let name = (program.processes.first()).map_or(&program.name, |process| &process.name);
     let metrics = Metrics::read(&folder.tables(name)).ok()??;
-    let array = metrics
-        .arrays
-        .first()
-        .filter(|array| array.received_bytes > 0)?;
+    let array = metrics.arrays.first();
+    let array = array.filter(|array| array.received_bytes > 0)?;
     let mut text = display_name(&array.array);
     if !array.place.is_empty() {
         text.push_str(&format!(" ({})", array.place));

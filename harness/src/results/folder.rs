@@ -68,12 +68,10 @@ impl RunFolder {
 
     /// Returns the newest run of a suite, which may have been interrupted.
     pub fn newest(out: &Path, suite: &str) -> Option<Self> {
-        let entries = fs::read_dir(out.join(suite))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let runs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let runs = runs.map(|entry| entry.path());
+        let runs = fs::read_dir(out.join(suite)).ok()?.flatten();
+        // `latest` is a link.
+        let runs = runs.filter(|run| run.file_type().is_ok_and(|kind| kind.is_dir()));
+        let runs = runs.map(|run| run.path());
         let newest = runs.filter(|run| run.join("run.json").is_file()).max()?;
         Some(Self::open(newest.canonicalize().unwrap_or(newest)))
     }

@@ -175,7 +175,8 @@ pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool
     table
 }
 
-/// Returns the lines of a table with all columns of rank 0, and those of others that fit into `width` characters, low ranks first.
+/// Returns the lines of a table with all columns of rank 0, and others in the order of their ranks as long as they fit into `width`
+/// characters.
 pub(super) fn fitted_lines<T: Into<Cell> + Clone>(
     columns: &[(&str, u8)],
     rows: &[Vec<T>],
@@ -196,7 +197,10 @@ pub(super) fn fitted_lines<T: Into<Cell> + Clone>(
         let needed = i64::from(widths[column]) + 2;
         if columns[column].1 == 0 || needed <= free {
             free -= needed;
-        } else if let Some(column) = table.column_mut(column) {
+            continue;
+        }
+        free = 0;
+        if let Some(column) = table.column_mut(column) {
             column.set_constraint(ColumnConstraint::Hidden);
         }
     }

@@ -1,5 +1,6 @@
 //! Runs the three variants of one benchmark, then verifies and analyses the results.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use superstep_analysis::Analysis;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Reproducibility, Status,
 };
+use superstep_report::page::source_file;
 use superstep_table::Table;
 use superstep_trace::{Capture, Names};
 
@@ -187,7 +189,9 @@ impl Attempt<'_> {
         };
         self.record.inputs = native.inputs.iter().map(input_record).collect();
         self.record.seconds.native = Some(native.wall_s());
-        self.ended_well(&native)?;
+        if let Err(failure) = self.ended_well(&native) {
+            return Err(self.located(failure, &native, capture_folder));
+        }
         if let Ok(summary) = &native.summary
             && !summary.device.name.is_empty()
         {
@@ -231,6 +235,39 @@ impl Attempt<'_> {
             traced,
             counted,
         })
+    }
+
+    /// Adds to the failure of a program whose kernel faulted where that was, which only the traced program shows.
+    fn located(&mut self, mut failure: Failure, native: &Run, capture_folder: &Path) -> Failure {
+        let faults = verify::check_runtime(native.files.name, &native.summary);
+        if native.summary.is_err() || !verify::faulted(&faults) {
+            return failure;
+        }
+        self.add_checks(faults);
+        let found = || -> Result<Option<String>, Failure> {
+            let _step = self.step("traced run, to locate the fault", None);
+            let place = self
+                .suite
+                .progress
+                .folder
+                .benchmark(&self.case.benchmark.name);
+            let (program, capture) = (&self.executables.traced, Some(capture_folder));
+            let traced = self.case.execute(Kind::Traced, program, &place, capture)?;
+            if traced.processes.is_empty() {
+                let capture = self.open_named(capture_folder)?;
+                let checks = verify::checks(&verify::scan(&capture).map_err(capture::failure)?);
+                if let Some(outside) = verify::outside_allocations(&checks) {
+                    return Ok(Some(outside.detail.clone()));
+                }
+            }
+            let faults = traced.summary.ok().map(|summary| summary.faults);
+            Ok(faults.and_then(|faults| faults.into_iter().next()))
+        };
+        // The untraced program's failure is reported in any case.
+        if let Ok(Some(text)) = found() {
+            failure.message.push_str(&format!("\n  traced: {text}"));
+        }
+        failure
     }
 
     /// Returns a failure or a warning if the program launched no kernel, unless its manifest expects that.
@@ -287,6 +324,9 @@ impl Attempt<'_> {
             self.add_checks([check]);
             self.record.selection = Some(summary);
         }
+        if let Some(sources) = &self.executables.sources {
+            self.keep_sources(capture, sources);
+        }
         let totals = verify::totals(scan);
         self.fill_totals(scan, &totals);
         let begin = Instant::now();
@@ -300,6 +340,19 @@ impl Attempt<'_> {
             analysis,
             tables,
         })
+    }
+
+    /// Copies the source files of the program's accesses into the run's folder, for the report.
+    fn keep_sources(&self, capture: &Capture, folder: &Path) {
+        let files = capture.sites().iter().map(|site| &*site.file);
+        let files: BTreeSet<&str> = files.filter(|file| !file.is_empty()).collect();
+        for file in files {
+            let run = self.suite.progress.folder.path();
+            let kept = source_file(run, &self.record.name, file);
+            // The report does without a file that cannot be read or kept.
+            let _ = kept.parent().map(fs::create_dir_all);
+            let _ = fs::copy(folder.join(file), kept);
+        }
     }
 
     pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {
@@ -364,9 +417,14 @@ impl Attempt<'_> {
             number => format!(" ({number} checks failed in total)"),
         };
         let (name, check, detail) = (&self.record.name, &first.check, &first.detail);
+        let checks = &self.record.verification;
+        let outside = verify::outside_allocations(checks).filter(|_| verify::faulted(checks));
+        let place = outside.map_or(String::new(), |check| {
+            format!("\n  traced: {}", check.detail)
+        });
         bail!(
             Verification,
-            "failed to verify {name}: {check}: {detail}{more}"
+            "failed to verify {name}: {check}: {detail}{more}{place}"
         )
     }
 }

@@ -12,6 +12,8 @@ mod ptx;
 mod registration;
 mod shared;
 
+pub use loops::is_barrier;
+
 use crate::children;
 use crate::ir::{
     Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, space,

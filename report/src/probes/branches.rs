@@ -120,5 +120,6 @@ fn plot(program: &ProgramSites<'_>) -> Plot {
         x: Scale::numbers(shown.len() as u64, "branch"),
         y: Scale::linear(most as f64, "executions by warps", numbers::count),
         marks,
+        ..Plot::default()
     }
 }

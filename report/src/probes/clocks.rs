@@ -122,6 +122,7 @@ impl<'a> Load<'a> {
             x: Scale::numbers(self.sms.len() as u64, "SM"),
             y: Scale::shares("share of the longest"),
             marks: (0..).zip(self.shares()).map(bar).collect(),
+            ..Plot::default()
         }
     }
 }

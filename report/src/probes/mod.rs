@@ -30,7 +30,7 @@ pub use page::page;
 pub use totals::place;
 
 use crate::error::Result;
-use crate::figures::multiples::{Layout, Multiples};
+use crate::figures::multiples::Multiples;
 use published::PublishedRow;
 use std::collections::BTreeMap;
 use superstep_table::Table;
@@ -152,14 +152,6 @@ fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
         name: program.name,
         sites: rows.into_values().collect(),
     })
-}
-
-/// Returns the layout of plots with `bars` horizontal bars; many bars need more height.
-fn layout_of(bars: usize) -> Layout {
-    match bars {
-        0..=12 => Layout::Grid,
-        _ => Layout::Maps,
-    }
 }
 
 fn percent(part: f64, whole: f64) -> f64 {

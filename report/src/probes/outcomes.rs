@@ -1,7 +1,7 @@
 //! Outcomes of injected errors: SASSI's figure 10.
 
-use super::{Study, layout_of};
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use super::Study;
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
 
@@ -82,7 +82,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         vec![plot],
         table(shares),
     )
-    .with_layout(layout_of(bars.len()));
+    .with_layout(Layout::Rows);
     Study {
         tables: vec![figure.table.clone()],
         figures: vec![figure],

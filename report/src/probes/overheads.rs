@@ -1,8 +1,8 @@
 //! Cost of a probe: SASSI's table 3 and Ocelot's figure 5.
 
+use super::Study;
 use super::published::beside;
-use super::{Study, layout_of};
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale, Values};
 use crate::figures::palette;
 use crate::papers::{RODINIA, rodinia};
 use std::collections::BTreeMap;
@@ -73,6 +73,7 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     let plot = Plot {
         x: Scale {
             logarithmic: true,
+            values: Values::Continuous(|ratio| format!("{ratio:.2}x")),
             ..Scale::new(0.5, 2f64.powi(powers), label, ticks)
         },
         y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
@@ -102,9 +103,7 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     if !found.published.is_empty() {
         found.tables.push(Table::of(&found.published));
     }
-    found
-        .figures
-        .push(figure.with_layout(layout_of(costs.len())));
+    found.figures.push(figure.with_layout(Layout::Rows));
 }
 
 /// Returns the slowdown of each program by `probe` in SASSI's table 3, for the whole program and for its kernels.

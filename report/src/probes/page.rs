@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::figures;
 use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use superstep_table::Table;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
@@ -23,8 +23,8 @@ pub fn page(
         @for line in lines { p { (line) } }
         @for (index, table) in study.tables.iter().enumerate() { (rows(table, index == 0)) }
         @for figure in &study.figures {
-            @let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
-            (html::figure(PreEscaped(drawing), figure.description))
+            @let drawing = figures::markup(figure, &format!("{heading}-{}", figure.name))?;
+            (html::figure(drawing, figure.description))
         }
     };
     let main = html! {

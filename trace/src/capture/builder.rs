@@ -39,7 +39,7 @@ impl ChunkBuilder {
     /// Adds a group, unless it has no active lanes.
     pub fn push(&mut self, group: &AccessGroup) {
         if group.mask != 0 {
-            self.thread_accesses += group.lanes() as u64;
+            self.thread_accesses += group.accesses() as u64;
             self.encoder.encode(group);
         }
     }
@@ -47,7 +47,9 @@ impl ChunkBuilder {
     /// Adds `group` with all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
     #[inline(always)]
     pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
-        self.thread_accesses += WARP_LANES as u64;
+        if !group.is_grid_barrier() {
+            self.thread_accesses += WARP_LANES as u64;
+        }
         self.encoder.encode_run(group, base, stride);
     }
 
@@ -60,7 +62,7 @@ impl ChunkBuilder {
         offsets: Offsets<'_, N>,
     ) {
         if group.mask != 0 {
-            self.thread_accesses += group.lanes() as u64;
+            self.thread_accesses += group.accesses() as u64;
             self.encoder.encode_near(group, base, offsets);
         }
     }

@@ -10,7 +10,7 @@ pub(crate) mod writer;
 
 use crate::capture::writer::EVENTS_FILE;
 use crate::codec::Decoder;
-use crate::container::{ChunkReader, Role};
+use crate::container::{ChunkReader, MAX_CHUNK_ACCESSES, Role};
 use crate::error::{Result, TraceError};
 use crate::{
     AccessGroup, Cancellation, Header, LaunchId, ModuleTable, Outcome, Progress, SiteTable,
@@ -153,10 +153,24 @@ impl Capture {
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
     }
 
-    /// Passes each group of a chunk to `visit`, in file order.
+    /// Passes each access group of a chunk to `visit`, in file order.
     /// # Errors
     /// [`TraceError::Damaged`] if the chunk is damaged.
     pub fn read_chunk(
+        &self,
+        chunk: &ChunkRef,
+        buffer: &mut GroupBuffer,
+        mut visit: impl FnMut(&AccessGroup),
+    ) -> Result<()> {
+        self.read_marked_chunk(chunk, buffer, |group| {
+            if !group.is_grid_barrier() {
+                visit(group);
+            }
+        })
+    }
+
+    /// Like [`Self::read_chunk`], but also passes the marks of grid barriers.
+    pub fn read_marked_chunk(
         &self,
         chunk: &ChunkRef,
         buffer: &mut GroupBuffer,
@@ -170,10 +184,12 @@ impl Capture {
         self.cancellation.check()?;
         reader.payload(info, &mut buffer.stored, &mut buffer.raw)?;
         self.progress.count(u64::from(info.stored_bytes));
-        let mut accesses = 0;
+        let (mut accesses, mut marks) = (0, 0);
         let counted = |group: &AccessGroup| {
-            accesses += group.lanes() as u64;
-            let is_due = accesses <= info.items;
+            accesses += group.accesses() as u64;
+            marks += u64::from(group.is_grid_barrier());
+            // A damaged chunk may repeat a group endlessly.
+            let is_due = accesses <= info.items && marks <= MAX_CHUNK_ACCESSES;
             if is_due {
                 visit(group);
             }
@@ -183,6 +199,9 @@ impl Capture {
         if let Some(number) = malformed {
             let reason = format!("group {number} of the chunk is malformed");
             return Err(reader.damaged(info, reason));
+        }
+        if marks > MAX_CHUNK_ACCESSES {
+            return Err(reader.damaged(info, "the chunk has too many marks of grid barriers"));
         }
         if accesses != info.items {
             let expected = info.items;

@@ -32,7 +32,7 @@ const HEAD_LENGTH_BYTES: usize = 4;
 /// Limit on a chunk's size; a chunk that claims more is damaged.
 pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;
 /// Limit on a chunk's accesses; a chunk that claims more is damaged.
-const MAX_CHUNK_ACCESSES: u64 = 1 << 32;
+pub(crate) const MAX_CHUNK_ACCESSES: u64 = 1 << 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -24,6 +24,7 @@ use std::path::Path;
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,

@@ -48,6 +48,7 @@ fn module() -> ModuleTable {
         sites: Vec::new(),
         kernels: Vec::new(),
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: Some(DefinedProbe {
             spec,

@@ -35,9 +35,23 @@ impl AccessGroup {
         addresses: [0; WARP_LANES],
     };
 
-    /// Returns the number of active lanes, which is the number of thread accesses.
+    /// Returns the number of active lanes.
     pub const fn lanes(&self) -> usize {
         self.mask.count_ones() as usize
+    }
+
+    /// Returns whether the group marks that its lanes passed a grid barrier, and is no access.
+    pub const fn is_grid_barrier(&self) -> bool {
+        self.site.0 == SiteId::GRID_BARRIER.0
+    }
+
+    /// Returns the number of thread accesses.
+    pub const fn accesses(&self) -> usize {
+        if self.is_grid_barrier() {
+            0
+        } else {
+            self.lanes()
+        }
     }
 
     pub fn active_addresses(&self) -> &[u64] {

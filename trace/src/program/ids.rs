@@ -35,6 +35,9 @@ id! {
 }
 
 impl SiteId {
+    /// Site of the marks of grid barriers, which is in no table.
+    pub const GRID_BARRIER: Self = Self(u32::MAX);
+
     pub const fn new(module: u16, local: u16) -> Self {
         Self((module as u32) << 16 | local as u32)
     }

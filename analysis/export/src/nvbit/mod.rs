@@ -129,6 +129,7 @@ impl<'a> Import<'a> {
             capture,
             module: ModuleTable {
                 opaque_assembly: 0,
+                grid_barriers: false,
                 launches: false,
                 defined: None,
                 schema_version: TABLE_SCHEMA_VERSION,

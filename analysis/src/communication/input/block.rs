@@ -1,5 +1,6 @@
 //! Records of one chunk, grouped by shard, in memory or on disk.
 
+use super::phases::Phases;
 use super::record::{Record, Survey, WideAccesses, cut, starts};
 use crate::communication::spill::file::{Piece, SpillFile, pack};
 use crate::communication::state::shadow::Tag;
@@ -115,6 +116,13 @@ impl Block {
         Self::new(records, &mut counts, spare)
     }
 
+    /// Adds marks of grid barriers that precede the block, which is in memory.
+    pub(crate) fn advance(&mut self, before: &Phases) {
+        if let Self::Memory(records, _) = self {
+            records.iter_mut().for_each(|record| before.precede(record));
+        }
+    }
+
     fn records(&self, shard: usize) -> &[Record] {
         let Self::Memory(records, ends) = self else {
             return &[];
@@ -207,8 +215,8 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
     Ok(ops.op(group.site)?)
 }
 
-/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if `exact`. `flat` is
-/// scratch memory.
+/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if `exact`. Also returns
+/// the chunk's marks of grid barriers; the records' phases count from its start. `flat` is scratch memory.
 pub(crate) fn collect(
     source: &impl GroupSource,
     chunk: usize,
@@ -216,15 +224,20 @@ pub(crate) fn collect(
     exact: bool,
     wide: &WideAccesses,
     (flat, spare): (&mut Vec<Record>, &Spare),
-) -> Result<(Counts, Vec<Block>)> {
+) -> Result<(Counts, Phases, Vec<Block>)> {
     flat.clear();
-    let mut counts = Counts::default();
+    let (mut counts, mut phases) = (Counts::default(), Phases::default());
     let mut blocks = Vec::new();
     let mut ends = vec![0u32; SHARDS];
     source.read(chunk, &mut |group| {
+        if group.is_grid_barrier() {
+            phases.passed(group);
+            return Ok(());
+        }
         let op = checked(group, ops)?;
         counts.group(group, op);
-        let sink = |record: Record| {
+        let sink = |mut record: Record| {
+            phases.precede(&mut record);
             ends[shard_of(record.page())] += 1;
             flat.push(record);
         };
@@ -241,7 +254,7 @@ pub(crate) fn collect(
     if !flat.is_empty() {
         blocks.push(Block::new(flat, &mut ends, spare));
     }
-    Ok((counts, blocks))
+    Ok((counts, phases, blocks))
 }
 
 /// Distance, in records, between a prefetch and the store.

@@ -2,4 +2,5 @@
 
 pub(crate) mod block;
 pub(crate) mod packets;
+pub(crate) mod phases;
 pub(crate) mod record;

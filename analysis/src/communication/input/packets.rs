@@ -1,6 +1,7 @@
 //! Records for the machine that owns their pages, packed by page bucket.
 
 use super::block::{BLOCK_RECORDS, checked, spread};
+use super::phases::Phases;
 use super::record::{Pattern, Record, WideAccesses, cut};
 use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
 use crate::counts::{Counts, GroupSource};
@@ -70,6 +71,8 @@ pub(crate) struct Cutter {
     /// Number of records added since all buckets were last empty.
     held: usize,
     packets: u32,
+    /// Position of the last launch, and the marks of grid barriers in it so far.
+    phases: (u32, Phases),
 }
 
 impl Cutter {
@@ -79,7 +82,22 @@ impl Cutter {
             wide: WideAccesses::default(),
             held: 0,
             packets: 0,
+            phases: (0, Phases::default()),
         }
+    }
+
+    /// Takes the marks of grid barriers in earlier chunks of the launch at `position`, which other tasks cut.
+    pub(crate) fn skipped(&mut self, position: u32, source: &impl GroupSource) -> Result<()> {
+        for chunk in 0..source.chunks() {
+            self.phases.0 = position;
+            source.read(chunk, &mut |group| {
+                if group.is_grid_barrier() {
+                    self.phases.1.passed(group);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Cuts the only chunk of `source`, which has number `chunk` in the program and belongs to the launch at
@@ -93,11 +111,19 @@ impl Cutter {
     ) -> Result<Counts> {
         let mut counts = Counts::default();
         let buckets = self.buckets.len() as u32;
+        if self.phases.0 != position {
+            self.phases = (position, Phases::default());
+        }
         source.read(0, &mut |group| {
+            if group.is_grid_barrier() {
+                self.phases.1.passed(group);
+                return Ok(());
+            }
             let op = checked(group, ops)?;
             counts.group(group, op);
             let mut full = None;
-            cut(group, op, &self.wide, |record| {
+            cut(group, op, &self.wide, |mut record| {
+                self.phases.1.precede(&mut record);
                 let at = bucket_of(record.page(), buckets);
                 let bucket = &mut self.buckets[at as usize];
                 if bucket.records.is_empty() {

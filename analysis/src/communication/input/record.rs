@@ -22,6 +22,10 @@ const WRITES: u16 = 1 << 13;
 const SAME: u16 = 1 << 14;
 const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
+const WARP: u16 = (1 << WARP_BITS) - 1;
+const WARP_BITS: u32 = 5;
+/// The last phase, which stands for all later ones too.
+const LAST_PHASE: u16 = u16::MAX >> WARP_BITS;
 
 /// Accesses of consecutive active lanes of one warp at one site, entirely in one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +36,8 @@ pub(crate) struct Record {
     /// Site of the access; its number in [`WideAccesses`] for a [`Pattern::Piece`]; or its width in a record from
     /// [`starts`]. Untagged to save memory, since there are billions of records.
     pub(crate) origin: u32,
-    warp: u16,
+    /// Warp in bits 0–4, phase above: a CTA has at most 1024 threads.
+    place: u16,
     /// Width minus one in bits 0–11, flags above.
     shape: u16,
 }
@@ -46,10 +51,25 @@ impl Record {
             cta: group.cta,
             mask,
             origin: group.site.0,
-            // Warps beyond 65535 do not exist: a CTA has at most 1024 threads.
-            warp: group.warp as u16,
+            place: group.warp as u16 & WARP,
             shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
         }
+    }
+
+    #[inline]
+    pub(crate) fn warp(&self) -> u32 {
+        u32::from(self.place & WARP)
+    }
+
+    /// Returns how many grid barriers the threads have passed, at most [`LAST_PHASE`].
+    #[inline]
+    pub(crate) fn phase(&self) -> u16 {
+        self.place >> WARP_BITS
+    }
+
+    pub(crate) fn add_phase(&mut self, more: u16) {
+        let phase = self.phase().saturating_add(more).min(LAST_PHASE);
+        self.place = self.place & WARP | phase << WARP_BITS;
     }
 
     #[inline]
@@ -89,7 +109,7 @@ impl Record {
     }
 
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
-        let (mut rest, first) = (self.mask, u32::from(self.warp) * 32);
+        let (mut rest, first) = (self.mask, self.warp() * 32);
         std::iter::from_fn(move || {
             let lane = (rest != 0).then(|| rest.trailing_zeros())?;
             rest &= rest - 1;
@@ -133,6 +153,8 @@ pub(crate) struct Survey {
     pub(crate) by_cta: bool,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
+    /// Whether any record is behind a grid barrier.
+    pub(crate) has_phases: bool,
     singles: bool,
     width: usize,
 }
@@ -143,12 +165,13 @@ impl Survey {
         let (page, shape) = first.map_or((0, 0), |first| (first.page(), first.shape));
         let width = usize::from(shape & WIDTH) + 1;
         let (mut one_page, mut by_cta, mut singles) = (true, true, width.is_power_of_two());
-        let (mut shapes, mut before) = (0, 0);
+        let (mut shapes, mut places, mut before) = (0, 0, 0);
         for record in records {
             one_page &= record.page() == page;
             by_cta &= record.cta >= before;
             before = record.cta;
             shapes |= record.shape;
+            places |= record.place;
             let one = record.shape & SAME != 0 || record.mask & record.mask.wrapping_sub(1) == 0;
             let like_first = (record.shape ^ shape) & WIDTH == 0;
             singles &= one & like_first & (record.offset() & (width - 1) == 0);
@@ -158,6 +181,7 @@ impl Survey {
             by_cta,
             reads: shapes & READS != 0,
             writes: shapes & WRITES != 0,
+            has_phases: places >> WARP_BITS != 0,
             singles: singles && shapes & PIECE == 0 && width <= 16,
             width,
         }
@@ -175,7 +199,7 @@ fixed!(Record {
     cta: u32,
     mask: u32,
     origin: u32,
-    warp: u16,
+    place: u16,
     shape: u16
 });
 

@@ -31,9 +31,10 @@ fixed!(Ordered {
 impl Item for Ordered {
     #[inline]
     fn key(&self) -> u128 {
-        // The parts have 52, 31 and 45 bits.
+        // The parts have 52, 31, 11 and 34 bits.
         let (page, cta) = (u128::from(self.record.page()), u128::from(self.record.cta));
-        page << 76 | cta << 45 | u128::from(self.number)
+        let phase = u128::from(self.record.phase());
+        page << 76 | cta << 45 | phase << 34 | u128::from(self.number)
     }
 
     fn join(&mut self, _: &Self) -> bool {
@@ -112,10 +113,11 @@ impl Shard {
         scratch: &mut Scratch,
         records: &PageRecords<'_>,
     ) -> Result<()> {
-        let (mut touches, mut number) = (Touches::default(), 0);
+        let (mut touches, mut number, mut has_phases) = (Touches::default(), 0, false);
         records.ctas(|records| {
             number = records[0].page();
             records.iter().for_each(|record| touches.add(record));
+            has_phases |= records.iter().any(|record| record.phase() > 0);
             Ok(())
         })?;
         let base = number * PAGE_BYTES as u64;
@@ -142,9 +144,10 @@ impl Shard {
                 .or_insert_with(|| fresh_page(untraced, base, &[], options));
             if is_written {
                 records.ctas(|records| {
-                    scratch.writers.add(records);
+                    scratch.writers.add(records, has_phases);
                     Ok(())
                 })?;
+                scratch.writers.carry_on();
             }
             records.ctas(|records| {
                 scratch.read(view, page, base, (records, only_read), &mut self.out);

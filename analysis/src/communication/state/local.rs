@@ -3,13 +3,17 @@
 use super::bitmap::Bitmap;
 use super::shadow::PAGE_BYTES;
 use crate::communication::input::record::{Pattern, Record};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 pub(crate) struct Local {
     written: Bitmap,
     /// First thread that wrote each byte in `written`.
     first: Box<[u32; PAGE_BYTES]>,
-    more: FxHashSet<(u16, u32)>,
+    /// Bytes of further threads, with the phase of the last write.
+    more: FxHashMap<(u16, u32), u16>,
+    /// Phase of the last write by the first thread.
+    phases: Box<[u16; PAGE_BYTES]>,
+    has_phases: bool,
 }
 
 impl Local {
@@ -17,7 +21,9 @@ impl Local {
         Self {
             written: Bitmap::new(),
             first: Box::new([0; PAGE_BYTES]),
-            more: FxHashSet::default(),
+            more: FxHashMap::default(),
+            phases: Box::new([0; PAGE_BYTES]),
+            has_phases: false,
         }
     }
 
@@ -26,11 +32,16 @@ impl Local {
         if !self.more.is_empty() {
             self.more.clear();
         }
+        if self.has_phases {
+            self.phases.fill(0);
+            self.has_phases = false;
+        }
     }
 
     pub(crate) fn write(&mut self, record: &Record) {
         let width = record.width();
-        let mut at = record.offset();
+        let (mut at, phase) = (record.offset(), record.phase());
+        self.has_phases |= phase > 0;
         for thread in record.threads() {
             let (first, more) = (&mut self.first, &mut self.more);
             self.written.insert(at, width, |word, mut bits| {
@@ -41,7 +52,9 @@ impl Local {
             });
             for byte in at..at + width {
                 if first[byte] != thread {
-                    more.insert((byte as u16, thread));
+                    more.insert((byte as u16, thread), phase);
+                } else if phase > 0 {
+                    self.phases[byte] = phase;
                 }
             }
             if record.pattern() == Pattern::Contiguous {
@@ -54,7 +67,16 @@ impl Local {
     pub(crate) fn wrote(&self, offset: usize, thread: u32) -> bool {
         self.written.count(offset, 1) == 1
             && (self.first[offset] == thread
-                || !self.more.is_empty() && self.more.contains(&(offset as u16, thread)))
+                || !self.more.is_empty() && self.more.contains_key(&(offset as u16, thread)))
+    }
+
+    /// Returns whether a thread wrote a byte in this phase. The last write that this has seen must not be in a later one.
+    pub(crate) fn wrote_in(&self, phase: u16, offset: usize, thread: u32) -> bool {
+        let last = match self.first[offset] == thread {
+            true => self.phases[offset],
+            false => (self.more.get(&(offset as u16, thread))).map_or(u16::MAX, |&phase| phase),
+        };
+        self.written.count(offset, 1) == 1 && last == phase
     }
 
     #[inline]

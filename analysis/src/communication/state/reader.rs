@@ -125,10 +125,11 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the loaded bytes that another CTA stores in the launch.
+    /// Returns the loaded bytes that another CTA may have stored last in the launch.
     #[inline]
     fn record_of(&mut self, record: &Record, local: Option<&Local>) -> u64 {
-        let within = (self.writers).map_or(0, |writers| writers.loaded_from_other_ctas(record));
+        let within =
+            (self.writers).map_or(0, |writers| writers.loaded_from_other_ctas(record, local));
         match record.writes() {
             true => self.out.sums.within_launch_atomic += within,
             false => self.out.sums.within_launch += within,

@@ -209,8 +209,8 @@ impl Shard {
         gathered.pages(of, |records, survey| {
             view.cancellation.check()?;
             // A stable sort keeps each thread's accesses in program order.
-            if !survey.by_cta {
-                records.sort_by_key(|record| record.cta);
+            if survey.has_phases || !survey.by_cta {
+                records.sort_by_key(|record| (record.cta, record.phase()));
             }
             self.page(view, untraced, scratch, records, survey)
         })?;
@@ -311,7 +311,8 @@ impl Shard {
         if survey.reads && writes {
             let is_of_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
             if !is_of_one_cta || page.cells.contains(&Tag::NEVER) {
-                scratch.writers.add(records);
+                scratch.writers.add(records, survey.has_phases);
+                scratch.writers.carry_on();
             }
         }
         let single = survey.single_width(page.shift);

@@ -152,10 +152,36 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     )
 }
 
+/// Generates the marks of a warp at a grid barrier, in one or two groups of lanes.
+fn any_marks() -> impl Strategy<Value = Vec<(Op, AccessGroup)>> {
+    let mask = prop_oneof![Just(u32::MAX), any::<u32>()];
+    (0u32..4, 0u32..2, mask).prop_map(|(cta, warp, mask)| {
+        let marks = [mask, !mask].map(|mask| AccessGroup {
+            site: SiteId::GRID_BARRIER,
+            mask,
+            ..group(0, cta, warp, 0, &[]).1
+        });
+        let marks = marks.into_iter().filter(|mark| mark.mask != 0);
+        marks.map(|mark| (Op::Load, mark)).collect()
+    })
+}
+
 pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
+    any_groups_in_steps(prop::collection::vec(any_group(aligned), 0..12))
+}
+
+fn any_steps_with_grid_barriers(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
+    let accesses = any_group(aligned).prop_map(|group| vec![group]);
+    let groups = prop_oneof![3 => accesses, 2 => any_marks()];
+    any_groups_in_steps(prop::collection::vec(groups, 0..24).prop_map(|groups| groups.concat()))
+}
+
+fn any_groups_in_steps(
+    groups: impl Strategy<Value = Vec<(Op, AccessGroup)>>,
+) -> impl Strategy<Value = Vec<Step>> {
     let host = (0u64..80, prop_oneof![0u64..100, Just(3 * 4096)]);
     let step = prop_oneof![
-        5 => (0u32..2, 0usize..2, prop::collection::vec(any_group(aligned), 0..12))
+        5 => (0u32..2, 0usize..2, groups)
             .prop_map(|(stream, kernel, groups)| Step::Launch(launch(stream, 0, ["f", "g"][kernel]), groups)),
         1 => host.clone().prop_map(|(at, len)| Step::HostWrote(0x10_0000 - 40 + at, len)),
         1 => host.clone().prop_map(|(at, len)| Step::Forget(0x10_0000 - 40 + at, len)),
@@ -220,6 +246,16 @@ proptest! {
 
     #[test]
     fn equals_the_oracle_on_whole_words(steps in any_steps(true), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn equals_the_oracle_with_grid_barriers(steps in any_steps_with_grid_barriers(false), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn equals_the_oracle_with_grid_barriers_on_whole_words(steps in any_steps_with_grid_barriers(true), chunk in 1usize..6) {
         check(&steps, chunk)?;
     }
 
@@ -319,6 +355,57 @@ fn worked_example() {
     assert_eq!((second.touched_bytes, second.read_bytes), (12, 12));
     assert_eq!((second.again_bytes, second.known_bytes), (8, 8));
     assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
+}
+
+/// CTA 0 stores a word in phase 0, CTA 1 in phase 2, and both load it in each phase, CTA 1 before its store.
+#[test]
+fn grid_barriers_order_what_ctas_exchange() {
+    let a = 0x5000;
+    let passed = |cta| {
+        let mut mark = group(0, cta, 0, 0, &[]);
+        (mark.1.site, mark.1.mask) = (SiteId::GRID_BARRIER, u32::MAX);
+        mark
+    };
+    let (load, store) = (
+        |cta| group(0, cta, 0, 4, &[a]),
+        |cta| group(1, cta, 0, 4, &[a]),
+    );
+    let within = |groups: Vec<(Op, AccessGroup)>| {
+        let steps = [Step::Launch(launch(0, 0, "f"), groups)];
+        let found = run(&steps, ALL, 3);
+        assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
+        found.total.within_launch_loaded_bytes / 4
+    };
+    let of_0 = [
+        store(0),
+        load(0),
+        passed(0),
+        load(0),
+        passed(0),
+        load(0),
+        passed(0),
+        load(0),
+    ];
+    let of_1 = [
+        load(1),
+        passed(1),
+        load(1),
+        passed(1),
+        load(1),
+        store(1),
+        load(1),
+        passed(1),
+        load(1),
+    ];
+    // CTA 0 loads the other's word in phases 2, where the order is open, and 3. CTA 1 does in phases 0, where it is open, 1
+    // and 2, but not after its own store.
+    assert_eq!(within([of_1.as_slice(), &of_0].concat()), 2 + 3);
+    let all = of_0
+        .into_iter()
+        .chain(of_1)
+        .filter(|(_, it)| !it.is_grid_barrier());
+    // Without barriers, all 4 loads of CTA 0 and all 5 of CTA 1 may.
+    assert_eq!(within(all.collect()), 9);
 }
 
 /// The example in docs/metrics.md under "Matching addresses, as published".

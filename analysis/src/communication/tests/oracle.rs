@@ -103,27 +103,30 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                     kernels.len() - 1
                 }) as u32;
                 let (mut touched, mut read) = (BTreeSet::new(), BTreeSet::new());
-                // The first reader of a byte depends on the order of the CTAs.
-                let mut groups: Vec<&(Op, AccessGroup)> = groups.iter().collect();
-                groups.sort_by_key(|(_, group)| group.cta);
-                let groups_of_launch = groups.clone();
+                // The first reader of a byte depends on the order of the CTAs and of their phases.
+                let mut groups = with_phases(groups);
+                groups.sort_by_key(|((_, group), phases)| (group.cta, phases.first().copied()));
+                let groups_of_launch: Vec<_> = groups.iter().map(|(one, _)| *one).collect();
                 let mut volume = Volume::default();
                 let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64, SiteId)> =
                     BTreeMap::new();
-                let mut threads_of: BTreeMap<u64, BTreeSet<(u32, u32)>> = BTreeMap::new();
-                for (op, group) in groups.iter().filter(|_| matching == Matching::Bytes) {
-                    for (thread, address) in group.threads().filter(|_| op.writes()) {
-                        for byte in address..address + u64::from(group.width_bytes) {
-                            let threads = threads_of.entry(byte).or_default();
-                            threads.insert((group.cta, thread));
+                // Phase, CTA and thread of the stores of each byte.
+                let mut stores_of: BTreeMap<u64, BTreeSet<(u32, u32, u32)>> = BTreeMap::new();
+                for ((op, group), phases) in groups.iter().filter(|_| matching == Matching::Bytes) {
+                    for ((thread, address), phase) in group.threads().zip(phases) {
+                        let bytes = address..address + u64::from(group.width_bytes);
+                        for byte in bytes.filter(|_| op.writes()) {
+                            let stores = stores_of.entry(byte).or_default();
+                            stores.insert((*phase, group.cta, thread));
                         }
                     }
                 }
                 let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+                let mut own_in_phase: BTreeSet<(u32, u32, u32, u64)> = BTreeSet::new();
                 let mut bytes: BTreeSet<(u32, u32, u32, u64, u64)> = BTreeSet::new();
                 let mut reads: BTreeSet<(u32, u32, u32, u64, u32)> = BTreeSet::new();
-                for (op, group) in groups {
-                    for (thread, address) in group.threads() {
+                for ((op, group), phases) in groups {
+                    for ((thread, address), phase) in group.threads().zip(phases) {
                         let width = group.width_bytes;
                         for (byte, part) in parts(matching, address, width) {
                             touched.insert(byte);
@@ -134,10 +137,19 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             let allocation = allocation_at(&regions, start(address, byte));
                             let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
-                            let threads = || threads_of.get(&byte).into_iter().flatten();
+                            let its_stores = || stores_of.get(&byte).into_iter().flatten();
                             let of_another_thread =
-                                threads().any(|&one| one != (group.cta, thread));
-                            if threads().any(|&(cta, _)| cta != group.cta) {
+                                its_stores().any(|&(_, cta, by)| (cta, by) != (group.cta, thread));
+                            let by_another_cta = |in_phase| {
+                                its_stores().any(|&(at, cta, _)| at == in_phase && cta != group.cta)
+                            };
+                            let before =
+                                its_stores().map(|one| one.0).filter(|&at| at < phase).max();
+                            let own_store = (phase, group.cta, thread, byte);
+                            if by_another_cta(phase)
+                                || !own_in_phase.contains(&own_store)
+                                    && before.is_some_and(by_another_cta)
+                            {
                                 let key = (kernel, group.site, allocation);
                                 *within.entry(key).or_default() += part;
                                 let sums = match op.writes() {
@@ -224,6 +236,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 let array = arrays.entry((allocation, kernel)).or_default();
                                 array.stored_bytes += part;
                                 own.insert((group.cta, thread, byte));
+                                own_in_phase.insert((phase, group.cta, thread, byte));
                                 let (ctas, plain, at, site) = written.entry(byte).or_default();
                                 let stored = ctas.entry(group.cta).or_default();
                                 *stored = part.max(*stored);
@@ -327,6 +340,22 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     }
 }
 
+/// Returns the accesses, each with the number of grid barriers that its threads have passed.
+fn with_phases(groups: &[(Op, AccessGroup)]) -> Vec<(&(Op, AccessGroup), Vec<u32>)> {
+    let mut passed: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    let mut found = Vec::new();
+    for one in groups {
+        let threads = one.1.threads().map(|(thread, _)| (one.1.cta, thread));
+        if one.1.is_grid_barrier() {
+            threads.for_each(|thread| *passed.entry(thread).or_default() += 1);
+        } else {
+            let phase = |thread| passed.get(&thread).copied().unwrap_or_default();
+            found.push((one, threads.map(phase).collect()));
+        }
+    }
+    found
+}
+
 /// Adds a launch's reads of bytes that nothing can have written before. `last` holds the writer of each byte before the
 /// launch.
 fn nothing_wrote(
@@ -417,7 +446,8 @@ pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
                 }
             }
             Step::Launch(_, groups) => {
-                for (_, group) in groups.iter().filter(|(op, _)| op.writes()) {
+                let accesses = groups.iter().filter(|(_, group)| !group.is_grid_barrier());
+                for (_, group) in accesses.filter(|(op, _)| op.writes()) {
                     for (_, address) in group.threads() {
                         written.extend(address..address + u64::from(group.width_bytes));
                     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ColorChoice;
+use superstep_analysis::run_summary::BenchmarkSummary;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -12,6 +13,7 @@ use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, FetchArgs, session, start_workers};
 use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 use crate::terminal::print_lines;
+use crate::verify;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -69,7 +71,9 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
         .iter()
         .find_map(|benchmark| benchmark.failure.as_ref())
         .map_or(FailureKind::Internal, |failure| failure.kind);
+    let faulted = |one: &BenchmarkSummary| verify::faulted(&one.verification);
     if !is_manifest
+        && !summary.benchmarks.iter().any(faulted)
         && execute.prints_text()
         && let Some(hint) = args.source.hint(kind)
     {

@@ -23,6 +23,7 @@ fn table(module: u32, name: &str, probe: Probe) -> ModuleTable {
     };
     ModuleTable {
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: None,
         schema_version: 1,

@@ -12,6 +12,7 @@ use superstep_trace::{
 fn table(module: u32, probe: Probe) -> ModuleTable {
     ModuleTable {
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: None,
         schema_version: superstep_trace::TABLE_SCHEMA_VERSION,

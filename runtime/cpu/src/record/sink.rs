@@ -67,8 +67,8 @@ impl Sink {
         (group.cta, group.warp) = (cta as u32, warp);
         let is_recorded = job.active.writer.is_some() && session().shadow().is_none();
         merge_warp(lanes, group, |group| {
-            launch.accesses += group.lanes() as u64;
-            if !is_within(group, launch.range) {
+            launch.accesses += group.accesses() as u64;
+            if !group.is_grid_barrier() && !is_within(group, launch.range) {
                 let mut bad = check(job, group, &mut launch.range);
                 bad.retain(|&address| {
                     let in_tail = crate::memory::is_in_tail(address);
@@ -82,7 +82,9 @@ impl Sink {
                 });
                 launch.bad_addresses += bad.len() as u64;
             }
-            if let Some(running) = &job.running {
+            if let Some(running) = &job.running
+                && !group.is_grid_barrier()
+            {
                 aggregates.group(running, group);
             }
             if is_recorded {

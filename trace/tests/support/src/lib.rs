@@ -43,6 +43,7 @@ pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleT
         sites,
         kernels: kernels.iter().map(kernel).collect(),
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: None,
     }

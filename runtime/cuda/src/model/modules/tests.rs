@@ -12,6 +12,7 @@ fn table(module: u32, probe: Probe, kernels: &[(&str, u32)]) -> Arc<ModuleTable>
     };
     Arc::new(ModuleTable {
         opaque_assembly: 0,
+        grid_barriers: false,
         launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,

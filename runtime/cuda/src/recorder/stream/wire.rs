@@ -57,6 +57,14 @@ struct Head {
     units: usize,
 }
 
+impl Head {
+    /// Returns the number of thread accesses of the record in `bytes`.
+    fn accesses(&self, bytes: &[u8]) -> u32 {
+        let is_mark = self.is_long && word(bytes, 2) as u32 == SiteId::GRID_BARRIER.0;
+        if is_mark { 0 } else { self.mask.count_ones() }
+    }
+}
+
 fn word(bytes: &[u8], index: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
@@ -132,7 +140,7 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
 #[inline(never)]
 fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
     let lanes = head.mask.count_ones();
-    emit.lanes(lanes);
+    emit.lanes(head.accesses(bytes));
     let (mut base, mut stride) = brief(bytes, group);
     if head.is_long {
         let (third, fourth) = (word(bytes, 2), word(bytes, 3));
@@ -217,7 +225,7 @@ impl Reader {
                     if E::ADDRESSES {
                         give(&self.leftover, &head, &mut self.group, emit);
                     } else {
-                        emit.lanes(head.mask.count_ones());
+                        emit.lanes(head.accesses(&self.leftover));
                     }
                     bytes = &bytes[head.units * UNIT_BYTES - had..];
                     self.leftover.clear();
@@ -246,7 +254,7 @@ impl Reader {
             }
             match look(bytes, number) {
                 Next::Record(head) => {
-                    emit.lanes(head.mask.count_ones());
+                    emit.lanes(head.accesses(bytes));
                     bytes = &bytes[head.units * UNIT_BYTES..];
                 }
                 Next::Unfinished => return self.keep(number, bytes),

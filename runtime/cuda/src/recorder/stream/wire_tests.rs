@@ -113,7 +113,7 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         1u32..,
         (0u32..32).prop_map(|lane| 1 << lane)
     ];
-    let site = prop_oneof![0u32..100, any::<u32>()];
+    let site = prop_oneof![0u32..100, any::<u32>(), Just(SiteId::GRID_BARRIER.0)];
     let width = prop_oneof![Just(4u32), Just(16), any::<u32>()];
     (
         site,
@@ -166,8 +166,8 @@ proptest! {
         expected.sort_by_key(key);
         back.sort_by_key(key);
         prop_assert_eq!(&back, &expected);
-        let lanes: usize = groups.iter().map(AccessGroup::lanes).sum();
-        prop_assert_eq!((seen.lanes, count.0), (lanes as u64, lanes as u64));
+        let accesses: usize = groups.iter().map(AccessGroup::accesses).sum();
+        prop_assert_eq!((seen.lanes, count.0), (accesses as u64, accesses as u64));
     }
 
     #[test]

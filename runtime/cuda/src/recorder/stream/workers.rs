@@ -275,7 +275,7 @@ impl<S: Sink> Worker<S> {
     }
 
     fn write(&mut self, ticket: &Ticket) {
-        if self.chunk.thread_accesses() > 0 && !self.discard {
+        if !self.chunk.is_empty() && !self.discard {
             self.sink.write(ticket, &mut self.chunk);
         }
         for ring in self.keeps.drain(..) {

@@ -1,0 +1,44 @@
+//! Phases of a launch: how many grid barriers each thread has passed.
+
+use super::record::Record;
+use rustc_hash::FxHashMap;
+use superstep_trace::{AccessGroup, WARP_LANES};
+
+/// Marks so far, by CTA, warp and lane.
+#[derive(Debug, Default)]
+pub(crate) struct Phases(FxHashMap<(u32, u32), [u16; WARP_LANES]>);
+
+impl Phases {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a mark of a grid barrier.
+    pub(crate) fn passed(&mut self, mark: &AccessGroup) {
+        let lanes = self.0.entry((mark.cta, mark.warp)).or_default();
+        for (lane, passed) in lanes.iter_mut().enumerate() {
+            *passed = passed.saturating_add((mark.mask >> lane & 1) as u16);
+        }
+    }
+
+    /// Adds these marks to the phase of a record that they precede. Lanes that access memory together are in one phase, that of
+    /// the first.
+    #[inline]
+    pub(crate) fn precede(&self, record: &mut Record) {
+        if !self.is_empty()
+            && let Some(lanes) = self.0.get(&(record.cta, record.warp()))
+        {
+            record.add_phase(lanes[record.mask.trailing_zeros() as usize]);
+        }
+    }
+
+    /// Adds later marks.
+    pub(crate) fn add(&mut self, later: &Self) {
+        for (warp, more) in &later.0 {
+            let lanes = self.0.entry(*warp).or_default();
+            for (passed, more) in lanes.iter_mut().zip(more) {
+                *passed = passed.saturating_add(*more);
+            }
+        }
+    }
+}
