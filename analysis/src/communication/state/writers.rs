@@ -45,8 +45,8 @@ impl Writers {
                 let by = (self.phases.entry(record.phase()))
                     .or_insert_with(|| Box::new([NONE as u32; PAGE_BYTES]));
                 for by in &mut by[record.offset()..record.offset() + record.extent()] {
-                    let is_other = *by != NONE as u32 && *by != (record.cta + 1 | NOW);
-                    *by = if is_other { SEVERAL } else { record.cta + 1 } | NOW;
+                    let is_other = *by != NONE as u32 && *by != ((record.cta + 1) | NOW);
+                    *by = NOW | if is_other { SEVERAL } else { record.cta + 1 };
                 }
             }
             for (thread, at) in lanes(record) {
