@@ -274,10 +274,10 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
         let (index, bytes) = (allocation.id.0 as usize, allocation.bytes);
         let place = allocation.place.as_ref();
         let place = place.map(ToString::to_string).unwrap_or_default();
-        let name = match &allocation.kind {
-            AllocationKind::Symbol { name } => name.clone(),
-            _ if !place.is_empty() => place.clone(),
-            _ => format!("allocation #{index} of {bytes} bytes"),
+        let name = match allocation.name() {
+            Some(name) => name.to_owned(),
+            None if !place.is_empty() => place.clone(),
+            None => format!("allocation #{index} of {bytes} bytes"),
         };
         // Allocations are numbered without gaps; a larger number means damage.
         if let Some(info) = all.get_mut(index) {

@@ -1,13 +1,14 @@
 //! One pass over all accesses in a capture: counts per site, digests, and checks that every access is possible.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::sites::BySite;
 use rayon::prelude::*;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AccessGroup, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord, LaunchSums,
-    Recorded, Resolver, SiteId, SiteTable, TraceError,
+    AccessGroup, Allocation, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord,
+    LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,12 +45,12 @@ pub const UNKNOWN_SITES: usize = 2;
 /// Addresses past the end of an allocation, in its last page.
 pub const PAST_ALLOCATIONS: usize = 3;
 
-/// Number of access groups with a problem, and the first one.
+/// Access groups with a problem: their number, and the first one of each site.
 #[derive(Debug, Clone, Default)]
 pub struct Violation {
     pub groups: u64,
     /// Launch and chunk of the first one, and its description.
-    pub first: Option<((u32, usize), String)>,
+    pub first: BTreeMap<SiteId, ((u32, usize), String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -187,12 +188,12 @@ impl<'a> ChunkScan<'a> {
                 count.accesses += lanes;
                 count.bytes += lanes * u64::from(group.width_bytes);
                 if site.width_bytes != 0 && site.width_bytes != group.width_bytes {
-                    violations[UNKNOWN_SITES].note(key, || {
+                    violations[UNKNOWN_SITES].note(key, group.site, || {
                         format!("{}: {} bytes wide", access(), group.width_bytes)
                     });
                 }
             }
-            _ => violations[UNKNOWN_SITES].note(key, || {
+            _ => violations[UNKNOWN_SITES].note(key, group.site, || {
                 let launch = launch_name(sites, launch);
                 format!("{launch}: site {} is in no module's table", group.site)
             }),
@@ -200,7 +201,7 @@ impl<'a> ChunkScan<'a> {
         let last_thread =
             u64::from(group.warp) * 32 + u64::from(31 - group.mask.leading_zeros().min(31));
         if u64::from(group.cta) >= ctas || last_thread >= threads {
-            violations[OUTSIDE_GRID].note(key, || {
+            violations[OUTSIDE_GRID].note(key, group.site, || {
                 let (access, cta) = (access(), group.cta);
                 format!("{access}: CTA {cta}, thread {last_thread}, in a grid of {ctas} CTAs of {threads} threads")
             });
@@ -212,9 +213,11 @@ impl<'a> ChunkScan<'a> {
                 true => PAST_ALLOCATIONS,
                 false => OUTSIDE_ALLOCATIONS,
             };
-            violations[kind].note(key, || {
+            let record = self.record;
+            violations[kind].note(key, group.site, || {
                 let (access, cta, warp) = (access(), group.cta, group.warp);
-                format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) is in no live allocation")
+                let near = near(record, group, address);
+                format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) is in no live allocation, {near}")
             });
         }
     }
@@ -255,20 +258,52 @@ impl Found {
     }
 }
 
+/// Distance in bytes beyond which an allocation is considered unrelated to an address.
+const NEAR_BYTES: u64 = 1 << 32;
+
+/// Returns the allocation that an access outside of all was probably meant for: that of other lanes, else the nearest.
+fn near(record: &LaunchRecord<'_>, group: &AccessGroup, address: u64) -> String {
+    let mut lanes = group.active_addresses().iter();
+    if let Some(used) = lanes.find_map(|&lane| record.allocations.find(lane)) {
+        return format!("others of the warp in {}", in_words(used));
+    }
+    let distance = |it: &Allocation| match address.checked_sub(it.address) {
+        Some(offset) => (offset.saturating_sub(it.bytes), "past"),
+        None => (it.address - address, "before"),
+    };
+    let nearest = record.allocations.iter().min_by_key(|it| distance(it).0);
+    match nearest.map(|it| (distance(it), it)) {
+        Some(((bytes, side), it)) if bytes < NEAR_BYTES => {
+            format!("{bytes} bytes {side} {}", in_words(it))
+        }
+        _ => "far from any".to_owned(),
+    }
+}
+
+fn in_words(allocation: &Allocation) -> String {
+    let number = || format!("allocation {}", allocation.key);
+    let name = allocation.name().map_or_else(number, str::to_owned);
+    let place = allocation.place.as_ref();
+    let place = place.map_or(String::new(), |place| format!(", allocated at {place}"));
+    format!("{name} ({} bytes{place})", allocation.bytes)
+}
+
 fn merge(violations: &mut [Violation; 4], others: [Violation; 4]) {
     for (violation, other) in violations.iter_mut().zip(others) {
         violation.groups += other.groups;
-        violation.first = match (violation.first.take(), other.first) {
-            (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
-            (a, b) => a.or(b),
-        };
+        for (site, first) in other.first {
+            let known = violation.first.entry(site).or_insert_with(|| first.clone());
+            if first.0 < known.0 {
+                *known = first;
+            }
+        }
     }
 }
 
 impl Violation {
-    fn note(&mut self, key: (u32, usize), text: impl FnOnce() -> String) {
+    fn note(&mut self, key: (u32, usize), site: SiteId, text: impl FnOnce() -> String) {
         self.groups += 1;
-        self.first.get_or_insert_with(|| (key, text()));
+        self.first.entry(site).or_insert_with(|| (key, text()));
     }
 }
 

@@ -62,6 +62,14 @@ impl Installation {
         root.join("suites").join(name)
     }
 
+    /// Returns the names of the installation's suites, sorted.
+    pub fn suites(&self) -> Vec<String> {
+        let folder = self.root.as_deref().unwrap_or(Path::new("")).join("suites");
+        let names = names_in(&folder);
+        let has_manifest = |name: &String| folder.join(name).join("suite.yaml").is_file();
+        names.into_iter().filter(has_manifest).collect()
+    }
+
     fn binary(&self, name: &str) -> Result<PathBuf> {
         let path = self.binaries.join(name);
         if path.is_file() {
@@ -75,6 +83,15 @@ impl Installation {
             ),
         ))
     }
+}
+
+/// Returns the names of the files and folders in `folder`, sorted; none if it cannot be read.
+pub(crate) fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 fn upward(from: &Path) -> Option<PathBuf> {

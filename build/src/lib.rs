@@ -8,6 +8,7 @@ pub mod inputs;
 pub mod installation;
 pub mod interrupt;
 pub mod manifest;
+pub mod nearest;
 pub mod nvcc;
 pub mod probe;
 pub mod run;

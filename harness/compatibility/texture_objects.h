@@ -153,7 +153,7 @@ static inline cudaError_t superstep_texture_object_texture(cudaTextureDesc *text
     *texture = slot->texture;
     return cudaSuccess;
 }
-/* Texel types with unsigned components of this size, which reads convert to floats. */
+/* Texel types with unsigned components of `bytes` bytes each; reads convert them to floats. */
 template <int bytes, int count> struct superstep_stored;
 #define SUPERSTEP_STORED(BYTES, SCALAR, PREFIX) \
     template <> struct superstep_stored<BYTES, 1> { using type = SCALAR; }; \

@@ -18,6 +18,7 @@ use superstep_build::inputs::find_input;
 use superstep_build::installation::Installation;
 use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Suite, load_suite};
+use superstep_build::nearest::did_you_mean;
 use superstep_build::probe::Probe;
 use superstep_toolchain::Toolchain;
 use superstep_trace::{Backend, Protocol};
@@ -113,6 +114,15 @@ impl Session {
             Some(bundle) => bundle.suite(),
             None => self.installation.suite(name),
         };
+        if self.bundle.is_none() && !folder.is_dir() && !name.contains('/') {
+            let known = self.installation.suites();
+            bail!(
+                Manifest,
+                "failed to find the suite `{name}`{}; expected a folder with a suite.yaml or one of {}",
+                did_you_mean(name, known.iter().map(String::as_str)),
+                known.join(", ")
+            );
+        }
         Ok(load_suite(&folder)?)
     }
 
@@ -136,7 +146,7 @@ impl Session {
         if let Some(tools) = self.tools.get() {
             return Ok(tools);
         }
-        let mut progress = |step: &str| self.reporter.line(step);
+        let mut progress = |step: &str| self.reporter.note(step);
         let toolchain = match Toolchain::locate_or_fetch(&mut progress) {
             Ok(toolchain) => toolchain,
             Err(error) => bail!(Tool, "{error}"),
@@ -148,7 +158,11 @@ impl Session {
     fn new_builder(&self, toolchain: &Toolchain, build: BuildOptions) -> Result<Builder, Failure> {
         let reporter = self.reporter.clone();
         let observer = move |event: BuildEvent<'_>| {
-            reporter.doing(format!("building: {} of {}", event.stage, event.subject));
+            let cached = if event.cached { " (cached)" } else { "" };
+            reporter.detail(format!(
+                "building: {} of {}{cached}",
+                event.stage, event.subject
+            ));
             let fields =
                 json!({ "stage": event.stage, "subject": event.subject, "cached": event.cached });
             reporter.message("build-step", fields);

@@ -2,8 +2,14 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
+
+/// Returns the width of the terminal on standard output in characters; a log has 100.
+pub fn width() -> usize {
+    comfy_table::Table::new().width().map_or(100, usize::from)
+}
 
 /// Prints through a buffer; a closed pipe (`| head`) ends the output quietly.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -14,6 +20,14 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a document of `--json`.
+pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    print(|out| {
+        serde_json::to_writer_pretty(&mut *out, document)?;
+        writeln!(out)
+    })
 }
 
 pub fn print_lines(lines: &[String]) -> Result<i32, Failure> {

@@ -46,14 +46,11 @@ fn tasks(page: &str) -> Vec<Task> {
     tasks
 }
 
-/// Runs a command from the page in `folder` and returns its output. Cargo has already built what `cargo xtask` would build.
+/// Runs a command from the page in `folder` and returns its output.
 fn follow(folder: &Path, command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().collect();
     let mut superstep = superstep(folder);
     match words.as_slice() {
-        ["cargo", "xtask", "suite", suite, rest @ ..] => superstep
-            .args(["suite", &format!("./suites/{suite}")])
-            .args(rest),
         ["superstep", rest @ ..] => superstep.args(rest),
         _ => panic!("the page has a command that this test does not know: {command}"),
     };
@@ -94,12 +91,11 @@ fn following_the_page_gives_a_passing_benchmark() {
         "three of four launches are read: {share}"
     );
     // The blessed result is used from now on.
-    let golden = folder.join("golden/mine/ring.tiny.json");
-    assert!(folder.join("golden/mine/ring.small.json").is_file());
+    let golden = folder.join("mine/golden/ring.tiny.json");
+    assert!(folder.join("mine/golden/ring.small.json").is_file());
     let other = fs::read_to_string(&golden).unwrap().replace("4096", "4095");
     fs::write(&golden, other).unwrap();
-    let (code, _, err) =
-        run(superstep(folder).args(["suite", "./suites/mine", "--backend", "cpu"]));
+    let (code, _, err) = run(superstep(folder).args(["suite", "./mine", "--backend", "cpu"]));
     assert_eq!(code, 1, "{err}");
     assert!(err.contains("golden"), "{err}");
 }

@@ -8,26 +8,39 @@ use std::process::Command;
 
 use common::{DOUBLE, run, superstep, write_suite};
 use serde_json::{Value, json};
-use superstep_analysis::run_summary::{BenchmarkSummary, Check, KernelSummary, RunSummary, Status};
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, Check, CommunicationSummary, KernelSummary, RunSummary, Status,
+};
 use superstep_report::page;
 
-/// Returns a page that opens the report in a frame, expands everything, and records the appearance of each figure.
-fn checker(report: &Path) -> String {
+/// Returns a page that opens the report in a frame of this width and records what `script` makes of it as `page`.
+fn framed(report: &Path, width: u32, script: &str) -> String {
     format!(
-        r##"<!DOCTYPE html><html><body><iframe id="page" width="1280" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
+        r##"<!DOCTYPE html><html style="color-scheme: light dark"><body><iframe id="page" width="{width}" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
 <script>
 document.getElementById('page').addEventListener('load', () => {{
   const page = document.getElementById('page').contentDocument;
+  const result = {script};
+  document.getElementById('result').textContent = JSON.stringify(result(page));
+}});
+</script></body></html>"##,
+        report.display()
+    )
+}
+
+/// Returns a page that opens the report in a frame, expands everything, and records the appearance of each figure.
+fn checker(report: &Path) -> String {
+    let script = r##"page => {
   const open = Array.from(page.querySelectorAll('details[open] > summary'), summary => summary.textContent);
   page.querySelectorAll('details').forEach(part => part.open = true);
-  const figures = Array.from(page.querySelectorAll('figure'), figure => {{
+  const figures = Array.from(page.querySelectorAll('figure:has(svg, img)'), figure => {
     const drawing = figure.querySelector('svg, img');
-    if (!drawing) return {{ drawn: false }};
+    if (!drawing) return { drawn: false };
     const box = drawing.getBoundingClientRect();
     const drawn = drawing.tagName !== 'IMG' || (drawing.complete && drawing.naturalWidth > 0);
-    const name = drawing.getAttribute('alt') || drawing.getAttribute('aria-labelledby') || '';
-    return {{ drawn, width: box.width, height: box.height, name }};
-  }});
+    const name = drawing.getAttribute('alt') || drawing.getAttribute('aria-label') || '';
+    return { drawn, width: box.width, height: box.height, name };
+  });
   const identifiers = Array.from(page.querySelectorAll('[id]'), element => element.id);
   const dangling = Array.from(page.querySelectorAll('a[href^="#"]'), link => link.getAttribute('href').slice(1))
     .filter(target => !page.getElementById(target));
@@ -38,16 +51,24 @@ document.getElementById('page').addEventListener('load', () => {{
     .filter(table => (table.closest('.scroll') || table).getBoundingClientRect().right > width)
     .map(table => table.textContent.slice(0, 40));
   const twice = identifiers.filter((id, index) => identifiers.indexOf(id) !== index);
-  document.getElementById('result').textContent = JSON.stringify({{ title: page.title, figures, dangling, twice, wide, outside, open }});
-}});
-</script></body></html>"##,
-        report.display()
-    )
+  return { title: page.title, figures, dangling, twice, wide, outside, open };
+}"##;
+    framed(report, 1280, script)
 }
 
 /// Opens `page`, and returns the resulting document and the lines on the console.
 fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
+    browse_with(browser, folder, page, &[])
+}
+
+fn browse_with(
+    browser: &str,
+    folder: &Path,
+    page: &Path,
+    settings: &[&str],
+) -> (String, Vec<String>) {
     let output = Command::new(browser)
+        .args(settings)
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
         .args(["--allow-file-access-from-files", "--enable-logging=stderr"])
         .args(["--virtual-time-budget=20000", "--dump-dom"])
@@ -103,6 +124,8 @@ fn the_report_opens_without_errors_and_shows_every_figure() {
         .join("out/toys/latest/index.html")
         .canonicalize()
         .unwrap();
+    let run = report.parent().unwrap();
+    assert!(run.join("benchmarks/toy/sources/toy.cu").is_file());
     let page = folder.path().join("checker.html");
     fs::write(&page, checker(&report)).unwrap();
 
@@ -110,9 +133,9 @@ fn the_report_opens_without_errors_and_shows_every_figure() {
     assert!(console.is_empty(), "{console:#?}");
     let found = finding(&document);
     assert!(found["title"].as_str().unwrap().contains("toys"), "{found}");
-    // Figure 6.1, the other figures for all programs together, and those of the only program.
+    // Figure 6.1, and the other figures of the only program.
     let figures = found["figures"].as_array().unwrap();
-    assert!(figures.len() >= 17, "{} figures: {found}", figures.len());
+    assert!(figures.len() >= 9, "{} figures: {found}", figures.len());
     for figure in figures {
         let visible =
             figure["width"].as_f64() > Some(100.0) && figure["height"].as_f64() > Some(100.0);
@@ -204,4 +227,82 @@ fn long_names_and_large_numbers_do_not_widen_the_page() {
         json!([summary]),
         "a failure is not collapsed"
     );
+}
+
+/// Describes the first screen, then sorts the programs by their communicated share, and filters them.
+const FIRST_SCREEN: &str = r##"page => {
+  const style = element => page.defaultView.getComputedStyle(element);
+  const [body, nav, table] = ['body', 'nav', '.findings table'].map(part => page.querySelector(part));
+  const rows = () => Array.from(table.tBodies[0].rows).filter(row => !row.hidden).map(row => row.cells[0].textContent);
+  const found = { background: style(body).backgroundColor, nav: style(nav).position, amber: style(page.querySelector('p.warning')).color,
+    bottom: table.getBoundingClientRect().bottom, wide: page.documentElement.scrollWidth > page.documentElement.clientWidth };
+  const heading = Array.from(table.tHead.rows[0].cells).find(cell => cell.textContent === 'Communicated');
+  const orders = [rows()];
+  for (let times = 0; times < 2; times++) {
+    heading.querySelector('button').click();
+    orders.push([heading.ariaSort, rows().slice(0, 3)]);
+  }
+  const filter = page.querySelector('input[type=search]');
+  filter.value = 'P7';
+  filter.dispatchEvent(new Event('input'));
+  return { ...found, orders, filtered: rows() };
+}"##;
+
+#[test]
+#[ignore = "needs a browser; `cargo xtask test` runs it"]
+fn the_first_screen_has_a_dark_mode_and_its_programs_can_be_sorted() {
+    let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
+    let warning = Check {
+        check: "initialised-reads".into(),
+        ok: true,
+        detail: "kernel f reads 8 bytes of a that nothing has written".into(),
+        warning: true,
+        ..Check::default()
+    };
+    let benchmark = |number: u64| BenchmarkSummary {
+        name: format!("p{number}"),
+        title: format!("Program {number}"),
+        status: Status::Passed,
+        // 9.9 % is less than 10.8 %, although its first digit is larger.
+        communication: Some(CommunicationSummary::new(1000, 72 + 9 * number)),
+        verification: vec![warning.clone(); usize::from(number == 0)],
+        ..BenchmarkSummary::default()
+    };
+    let run = RunSummary {
+        benchmarks: (0..10).map(benchmark).collect(),
+        ..RunSummary::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("index.html");
+    fs::write(&report, page::index(&run, &[]).unwrap()).unwrap();
+    let page = folder.path().join("checker.html");
+    for (scheme, width, background) in [
+        ("preferredColorScheme=1", 1280, "rgb(255, 255, 255)"),
+        ("preferredColorScheme=0", 420, "rgb(21, 24, 27)"),
+    ] {
+        fs::write(&page, framed(&report, width, FIRST_SCREEN)).unwrap();
+        let setting = format!("--blink-settings={scheme}");
+        let (document, console) = browse_with(&browser, folder.path(), &page, &[&setting]);
+        assert!(console.is_empty(), "{console:#?}");
+        let found = finding(&document);
+        assert_eq!(found["background"], background, "{found}");
+        assert_eq!(found["nav"], "sticky", "{found}");
+        let amber = [json!("rgb(138, 83, 0)"), json!("rgb(240, 176, 74)")];
+        assert!(amber.contains(&found["amber"]), "{found}");
+        let most = if width > 1000 { 900.0 } else { 2500.0 };
+        assert!(found["bottom"].as_f64() < Some(most), "{found}");
+        assert_eq!(found["wide"], false, "{found}");
+        let orders = &found["orders"];
+        assert_eq!(
+            orders[1],
+            json!(["descending", ["p9", "p8", "p7"]]),
+            "{found}"
+        );
+        assert_eq!(
+            orders[2],
+            json!(["ascending", ["p0", "p1", "p2"]]),
+            "{found}"
+        );
+        assert_eq!(found["filtered"], json!(["p7"]), "{found}");
+    }
 }

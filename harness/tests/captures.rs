@@ -121,6 +121,80 @@ fn dump_lists_and_filters_accesses() {
 }
 
 #[test]
+fn dump_filters_by_line_and_by_address() {
+    let folder = tempfile::tempdir().unwrap();
+    write_capture(&folder.path().join("capture"), true);
+    let groups = |args: &[&str]| {
+        let (code, out, err) = run(superstep(folder.path())
+            .args(["dump", "capture", "--json"])
+            .args(args));
+        assert_eq!(code, 0, "{args:?}: {err}");
+        let groups: serde_json::Value = serde_json::from_str(&out).unwrap();
+        groups.as_array().unwrap().len()
+    };
+    assert_eq!(
+        groups(&[]),
+        24,
+        "three groups of four warps in two launches"
+    );
+    assert_eq!(groups(&["--line", "toy.cu:7"]), 8);
+    assert_eq!(groups(&["--line", "other.cu:7"]), 0);
+    // One warp loads and stores the first word; all add to the word at 512.
+    assert_eq!(groups(&["--address", "#0+0x0"]), 4);
+    assert_eq!(groups(&["--address", "#0+0x200"]), 8);
+}
+
+#[test]
+fn commands_take_the_folder_of_a_run_with_one_benchmark() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join("run/benchmarks").join(name);
+    write_capture(&of("one").join("capture"), true);
+    for arguments in [
+        &["info", "run"][..],
+        &["dump", "run"],
+        &["verify", "run", "--json"],
+        &["analyse", "run", "-o", "tables"],
+        &["analyze", "run/benchmarks/one", "-o", "more"],
+        &["export", "run", "--format", "memtrace-v1", "-o", "x"],
+    ] {
+        let (code, out, err) = run(superstep(folder.path()).args(arguments));
+        assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+    }
+    write_capture(&of("two").join("capture"), true);
+    let (code, _, err) = run(superstep(folder.path()).args(["info", "run"]));
+    assert_eq!(code, 2, "{err}");
+    let places = "benchmarks/one/capture, benchmarks/two/capture";
+    assert!(err.contains(places), "{err}");
+}
+
+#[test]
+fn json_is_one_document_in_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    write_capture(&folder.path().join("capture"), true);
+    let empty = superstep_analysis::run_summary::RunSummary {
+        schema_version: 1,
+        ..Default::default()
+    };
+    for name in ["a", "b"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        let text = serde_json::to_string(&empty).unwrap();
+        fs::write(folder.path().join(name).join("run.json"), text).unwrap();
+    }
+    for arguments in [
+        &["info", "capture"][..],
+        &["dump", "capture"],
+        &["verify", "capture"],
+        &["compare", "a", "b"],
+        &["doctor"],
+        &["cache"],
+    ] {
+        let (_, out, err) = run(superstep(folder.path()).args(arguments).arg("--json"));
+        let document = serde_json::from_str::<serde_json::Value>(&out);
+        assert!(document.is_ok(), "{arguments:?}: {out}{err}");
+    }
+}
+
+#[test]
 fn dump_refuses_a_reversed_launch_range() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) =

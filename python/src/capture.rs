@@ -11,24 +11,25 @@ use superstep_analysis::metrics::Settings;
 use superstep_analysis::{Result as AnalysisResult, analyse_within, tables};
 use superstep_export::accesses::{self, Choice};
 use superstep_export::tables::{TableName, in_memory};
-use superstep_report::figures::Program;
+use superstep_report::figures::Programs;
 
 use crate::choice::{Ctas, Numbers, choice};
 use crate::figure::Figure;
-use crate::stream::{Table, capsule};
+use crate::stream::{Table, capsule, to_arrow, to_pandas, to_polars};
 use crate::{failure, of_report};
 
-/// Opens a capture, given its folder, any file in it, or the run folder that contains `capture`.
+/// Opens a capture, given its folder, any file in it, or the folder of a run with one capture, such as `out/prog/latest`.
+///
+/// A capture of a killed program can be opened, but is incomplete: see `complete` and `problems`.
 #[pyfunction]
 pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Capture> {
-    let of_run = path.join("capture");
-    let path = if of_run.is_dir() { of_run } else { path };
     let capture = py.detach(|| superstep_trace::Capture::open(path));
     Ok(Capture {
         capture: Arc::new(capture.map_err(failure)?),
     })
 }
 
+/// An open capture. Accesses stay on disk until they are read.
 #[pyclass(frozen, module = "superstep")]
 pub struct Capture {
     pub capture: Arc<superstep_trace::Capture>,
@@ -43,26 +44,31 @@ impl Capture {
 
 #[pymethods]
 impl Capture {
+    /// Folder of the capture.
     #[getter]
     fn folder(&self) -> PathBuf {
         self.capture.folder().to_owned()
     }
 
+    /// True if every file has a proper end and nothing is missing.
     #[getter]
     fn complete(&self) -> bool {
         self.capture.complete
     }
 
+    /// True if bytes were changed or files are missing. A killed program alone does not cause this.
     #[getter]
     fn damaged(&self) -> bool {
         self.capture.damaged
     }
 
+    /// Missing or damaged parts, one sentence each.
     #[getter]
     fn problems(&self) -> Vec<String> {
         self.capture.problems.clone()
     }
 
+    /// Number of accesses in the capture, counted per lane.
     #[getter]
     fn thread_accesses(&self) -> u64 {
         let launches = self.capture.launches();
@@ -75,23 +81,36 @@ impl Capture {
         format!("<superstep.Capture {folder}: {launches} launches>")
     }
 
+    /// True if accesses were added up while kernels ran, so that the capture contains none.
     #[getter]
     fn in_situ(&self) -> bool {
         self.capture.is_in_situ()
     }
 
+    /// Returns the launches, in the order of the host's calls.
     fn launches(&self, py: Python<'_>) -> PyResult<Table> {
         self.table(py, TableName::Launches)
     }
 
+    /// Returns the memory instructions, with their source lines.
     fn sites(&self, py: Python<'_>) -> PyResult<Table> {
         self.table(py, TableName::Sites)
     }
 
+    /// Returns the allocations and device variables.
     fn allocations(&self, py: Python<'_>) -> PyResult<Table> {
         self.table(py, TableName::Allocations)
     }
 
+    /// Returns the pairs of CTAs of two launches of which the second received bytes from the first.
+    fn transfers(&self, py: Python<'_>) -> PyResult<Table> {
+        self.table(py, TableName::Transfers)
+    }
+
+    /// Chooses accesses by launch number, kernel (a name, a glob or `regex:…`) and CTA (`"0-15,40"`).
+    ///
+    /// Nothing is read before the result is used as an Arrow stream. `threads` is the number of threads that decode, by
+    /// default one per core.
     #[pyo3(signature = (*, launch = None, kernel = None, cta = None, columns = None, threads = None))]
     fn accesses(
         &self,
@@ -109,6 +128,7 @@ impl Capture {
         })
     }
 
+    /// Returns all tables of the analysis. Data beyond `memory_bytes` is kept in files in `spill_into`.
     #[pyo3(signature = (*, memory_bytes = None, spill_into = None))]
     fn analyse(
         &self,
@@ -129,7 +149,7 @@ impl Capture {
     }
 }
 
-/// Chosen accesses. Each Arrow stream reads them again.
+/// Chosen accesses. Each use as an Arrow stream reads them again, with bounded memory.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -138,6 +158,22 @@ pub struct Accesses {
 
 #[pymethods]
 impl Accesses {
+    /// Reads the accesses into a `pandas.DataFrame`. Needs pandas and pyarrow.
+    fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(this)
+    }
+
+    /// Reads the accesses into a `polars.DataFrame`. Needs polars.
+    fn to_polars<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_polars(this)
+    }
+
+    /// Reads the accesses into a `pyarrow.Table`. Needs pyarrow.
+    fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_arrow(this)
+    }
+
+    /// Returns the accesses as an Arrow stream.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -151,11 +187,11 @@ impl Accesses {
     }
 }
 
-/// Tables and figures of an analysis.
+/// The tables of an analysis, by name, and its figures.
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
     tables: Vec<superstep_table::Table>,
-    program: Program,
+    programs: Programs,
 }
 
 impl Analysis {
@@ -173,35 +209,42 @@ impl Analysis {
             _ => Some(&*folder),
         };
         let name = named.and_then(Path::file_name).unwrap_or_default();
-        let program = Program::new(name.to_string_lossy().into_owned(), analysis, metrics);
-        Ok(Self { tables, program })
+        let programs = Programs::one(&name.to_string_lossy(), analysis, metrics);
+        Ok(Self { tables, programs })
     }
 }
 
 #[pymethods]
 impl Analysis {
+    /// Returns the names of the tables.
     fn keys(&self) -> Vec<String> {
         let names = self.tables.iter().map(|table| table.name().to_owned());
         names.collect()
     }
 
+    /// Hash of all tables; equal tables have equal hashes.
     #[getter]
     fn digest(&self, py: Python<'_>) -> String {
         py.detach(|| tables::digest(&self.tables))
     }
 
+    /// Writes every table as CSV and JSON into `folder`; returns the files.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         let files = py.detach(|| tables::write(&folder, &self.tables));
         files.map_err(failure)
     }
 
+    /// Returns all figures that can be drawn for the program.
     fn figures(&self, py: Python<'_>) -> Vec<Figure> {
-        let figures = py.detach(|| self.program.figures()).into_iter();
+        let figures = py.detach(|| self.programs.figures()).into_iter();
         figures.map(|figure| Figure { figure }).collect()
     }
 
+    /// Returns a figure of the report by name: see `figures`.
+    ///
+    /// Raises a `KeyError` for an unknown name, and a `SuperstepError` if the program has nothing to draw.
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
-        let figure = py.detach(|| self.program.figure(name));
+        let figure = py.detach(|| self.programs.figure(name));
         figure.map(|figure| Figure { figure }).map_err(of_report)
     }
 
@@ -218,6 +261,7 @@ impl Analysis {
         Ok(names.try_iter()?.into_any().unbind())
     }
 
+    /// Returns a table by name; raises a `KeyError` that lists the names.
     fn __getitem__(&self, name: &str) -> PyResult<Table> {
         let table = self.tables.iter().find(|table| table.name() == name);
         let table = table.cloned().ok_or_else(|| {

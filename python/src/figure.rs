@@ -1,20 +1,21 @@
 //! Figures of the report, which notebooks display.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use superstep_report::Result;
 use superstep_report::figures::multiples::{Layout, Multiples};
 use superstep_report::figures::{png, svg};
-use superstep_report::{ReportError, Result};
 use superstep_table::FileError;
 
 use crate::of_report;
 use crate::stream::Table;
 
-/// A figure, drawn when it is shown.
+/// A figure of the report, which notebooks display as a cell's value.
 #[pyclass(frozen, module = "superstep")]
 pub struct Figure {
     pub figure: Multiples,
@@ -25,25 +26,37 @@ impl Figure {
     fn is_picture(&self) -> bool {
         self.figure.layout == Layout::Maps
     }
+
+    fn pdf(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let converter = py.import("vl_convert").map_err(|_| {
+            PyImportError::new_err("PDF needs a package: pip install vl-convert-python")
+        })?;
+        let file = converter.call_method1("svg_to_pdf", (self.svg(py)?,))?;
+        file.extract()
+    }
 }
 
 #[pymethods]
 impl Figure {
+    /// Name of the figure.
     #[getter]
     fn name(&self) -> &str {
         self.figure.name
     }
 
+    /// Title of the figure.
     #[getter]
     fn title(&self) -> &str {
         &self.figure.title
     }
 
+    /// Text alternative of the figure.
     #[getter]
     fn description(&self) -> &str {
         self.figure.description
     }
 
+    /// The numbers in the figure.
     #[getter]
     fn table(&self) -> Table {
         Table {
@@ -51,38 +64,38 @@ impl Figure {
         }
     }
 
+    /// The figure as an SVG document.
     #[getter]
     fn svg(&self, py: Python<'_>) -> PyResult<String> {
         let drawn = py.detach(|| svg(&self.figure, self.figure.name));
         drawn.map_err(of_report)
     }
 
+    /// The figure as a PNG file.
     #[getter]
     fn png<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let drawn = py.detach(|| png(&self.figure));
         Ok(PyBytes::new(py, &drawn.map_err(of_report)?))
     }
 
+    /// Writes the file `path`, as SVG, PNG or PDF depending on its extension. PDF needs the package vl-convert-python.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let draw: fn(&Multiples) -> Result<Vec<u8>> = match path
-            .extension()
-            .and_then(|extension| extension.to_str())
-        {
-            Some("svg") => |figure| svg(figure, figure.name).map(String::into_bytes),
-            Some("png") => png,
+        let draw = |draw: fn(&Multiples) -> Result<Vec<u8>>| {
+            py.detach(|| draw(&self.figure)).map_err(of_report)
+        };
+        let file = match path.extension().and_then(OsStr::to_str) {
+            Some("svg") => draw(|figure| svg(figure, figure.name).map(String::into_bytes))?,
+            Some("png") => draw(png)?,
+            Some("pdf") => self.pdf(py)?,
             _ => {
                 return Err(PyValueError::new_err(format!(
-                    "failed to save a figure as {}: expected a name that ends with .svg or .png",
+                    "failed to save a figure as {}: expected a name that ends with .svg, .png or .pdf",
                     path.display()
                 )));
             }
         };
-        let saved = py.detach(|| -> Result<()> {
-            fs::write(&path, draw(&self.figure)?)
-                .map_err(FileError::at("write", &path))
-                .map_err(ReportError::from)
-        });
-        saved.map_err(of_report)
+        let saved = fs::write(&path, file).map_err(FileError::at("write", &path));
+        saved.map_err(|error| of_report(error.into()))
     }
 
     fn _repr_svg_(&self, py: Python<'_>) -> PyResult<Option<String>> {

@@ -4,6 +4,7 @@ mod capture;
 mod choice;
 mod cluster;
 mod figure;
+mod run;
 mod stream;
 
 use pyo3::create_exception;
@@ -13,10 +14,21 @@ use superstep_analysis::AnalysisError;
 use superstep_export::ExportError;
 use superstep_report::ReportError;
 
-create_exception!(superstep, SuperstepError, PyException);
-create_exception!(superstep, CaptureError, SuperstepError);
+create_exception!(
+    superstep,
+    SuperstepError,
+    PyException,
+    "A capture cannot be read or analysed; the message names the file and says how to fix it."
+);
+create_exception!(
+    superstep,
+    CaptureError,
+    SuperstepError,
+    "A capture is damaged or cannot be read."
+);
 
-/// Converts an error: `ValueError` for an argument, `CaptureError` for a damaged capture, else `SuperstepError`.
+/// Converts an error: `ValueError` for an invalid argument, `CaptureError` for a damaged capture, `SuperstepError`
+/// otherwise.
 fn failure(error: impl Into<ExportError>) -> PyErr {
     match error.into() {
         error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),
@@ -43,6 +55,8 @@ mod _native {
     use crate::cluster::{RowIterator, combine_ctas, map_chunks, merge, reduce_pages, tasks};
     #[pymodule_export]
     use crate::figure::Figure;
+    #[pymodule_export]
+    use crate::run::{read_table, run_figures};
     #[pymodule_export]
     use crate::stream::Table;
     #[pymodule_export]

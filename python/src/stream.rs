@@ -1,10 +1,14 @@
 //! Record batches as PyCapsules: <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>.
 
-use arrow_array::RecordBatchIterator;
-use arrow_array::RecordBatchReader;
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::DataType;
+use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict};
 
 /// Wraps a stream that its consumer moves out of the capsule, or that is released with the capsule.
 pub fn capsule<'py>(
@@ -15,6 +19,38 @@ pub fn capsule<'py>(
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
+/// Reads an Arrow stream into a table of pyarrow.
+pub fn to_arrow<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let pyarrow = stream.py().import("pyarrow")?;
+    pyarrow.call_method1("table", (stream,))
+}
+
+/// Reads an Arrow stream into a frame of pandas.
+pub fn to_pandas<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    to_arrow(stream)?.call_method0("to_pandas")
+}
+
+/// Reads an Arrow stream into a frame of Polars.
+pub fn to_polars<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let polars = stream.py().import("polars")?;
+    polars.call_method1("DataFrame", (stream,))
+}
+
+/// Returns a cell as a Python value, `None` if it is empty.
+fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if array.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).into_bound_py_any(py),
+        DataType::UInt32 => (array.as_primitive::<UInt32Type>().value(row)).into_bound_py_any(py),
+        DataType::UInt64 => (array.as_primitive::<UInt64Type>().value(row)).into_bound_py_any(py),
+        DataType::Float64 => (array.as_primitive::<Float64Type>().value(row)).into_bound_py_any(py),
+        _ => array.as_string::<i32>().value(row).into_bound_py_any(py),
+    }
+}
+
+/// A table in memory: an Arrow stream, and a sequence of rows.
 #[pyclass(frozen, module = "superstep")]
 pub struct Table {
     pub table: superstep_table::Table,
@@ -22,16 +58,19 @@ pub struct Table {
 
 #[pymethods]
 impl Table {
+    /// Name of the table.
     #[getter]
     fn name(&self) -> &str {
         self.table.name()
     }
 
+    /// Meaning of a row.
     #[getter]
     fn meaning(&self) -> &str {
         self.table.meaning()
     }
 
+    /// Names of the columns; docs/columns.csv has their units and meanings.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         let columns = self.table.columns();
@@ -40,6 +79,44 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.table.rows()
+    }
+
+    /// Returns the table as a `pandas.DataFrame`. Needs pandas and pyarrow.
+    fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(this)
+    }
+
+    /// Returns the table as a `polars.DataFrame`. Needs polars.
+    fn to_polars<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_polars(this)
+    }
+
+    /// Returns the table as a `pyarrow.Table`. Needs pyarrow.
+    fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_arrow(this)
+    }
+
+    /// Returns a row as a dictionary from column name to value.
+    fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyDict>> {
+        let rows = self.table.rows();
+        let row = match row {
+            ..0 => rows.checked_add_signed(row),
+            _ => Some(row.unsigned_abs()),
+        };
+        let row = row.filter(|&row| row < rows);
+        let row = row.ok_or_else(|| PyIndexError::new_err(format!("the table has {rows} rows")))?;
+        let values = PyDict::new(py);
+        for (column, array) in self.table.columns().zip(self.table.batch().columns()) {
+            values.set_item(column.name, cell(py, array, row)?)?;
+        }
+        Ok(values)
+    }
+
+    /// Iterates over the rows, with which `pandas.DataFrame` accepts the table.
+    fn __iter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let builtins = this.py().import("builtins")?;
+        let rows = builtins.call_method1("range", (this.len()?,))?;
+        builtins.call_method1("map", (this.getattr("__getitem__")?, rows))
     }
 
     fn __repr__(&self) -> String {

@@ -34,7 +34,7 @@ class Notebook(unittest.TestCase):
 
     def test_it_runs(self):
         run = self.folder / "out" / "thesis" / "latest" / "benchmarks" / "hs2d"
-        shutil.copytree(ROOT / "trace" / "tests" / "captures" / "whole", run / "capture")
+        shutil.copytree(ROOT / "trace" / "tests" / "captures" / "exchange", run / "capture")
         resources = {"metadata": {"path": str(self.folder)}}
         # Sockets in a folder, not ports that others can reach.
         config = Config(KernelManager={"transport": "ipc", "ip": str(self.folder / "kernel")})
@@ -45,7 +45,7 @@ class Notebook(unittest.TestCase):
             [output] = cell.outputs
             return output.data
 
-        self.assertIn("4 launches", shown(self.cells[0].source)["text/plain"])
+        self.assertIn("2 launches", shown(self.cells[0].source)["text/plain"])
         drawing = shown('analysis.figure("superstep-volume")')
         self.assertIn("Communicated bytes of each superstep", drawing["image/svg+xml"])
         self.assertNotIn("image/png", drawing)
@@ -53,7 +53,7 @@ class Notebook(unittest.TestCase):
         self.assertIn("image/png", picture)
         self.assertNotIn("image/svg+xml", picture)
         tables = [cell for cell in self.cells if any("text/html" in output.get("data", {}) for output in cell.outputs)]
-        self.assertEqual(len(tables), 7)
+        self.assertEqual(len(tables), 8)
 
 
 if __name__ == "__main__":

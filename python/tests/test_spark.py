@@ -19,7 +19,7 @@ else:
     from superstep import spark
 
 ROOT = Path(__file__).resolve().parents[2]
-CAPTURES = [ROOT / "trace" / "tests" / "captures" / name for name in ("whole", "killed")]
+CAPTURES = [ROOT / "trace" / "tests" / "captures" / name for name in ("whole", "killed", "exchange")]
 SMALL = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
 
 # One session analyses several captures in turn.
@@ -109,7 +109,7 @@ class Standalone(unittest.TestCase):
             # One of the captures is from a killed program.
             self.assertEqual(both.returncode, 9, both.stderr)
             self.assertEqual([line.split()[-1] for line in both.stdout.splitlines()], digests())
-            self.assertEqual(sorted(os.listdir(out)), ["0-whole", "1-killed"])
+            self.assertEqual(sorted(os.listdir(out)), ["0-whole", "1-killed", "2-exchange"])
             twice = subprocess.run(
                 [sys.executable, "-c", TWICE, cluster.url, Path(out, "parts"), *CAPTURES],
                 env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},

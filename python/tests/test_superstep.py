@@ -1,11 +1,18 @@
 """Tests of the installed module: captures in the repository, read with pyarrow, and the examples in docs/python.md."""
 
+import inspect
+import json
 import re
+import shutil
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
+import pandas
+import polars
 import pyarrow
 
 import superstep
@@ -16,6 +23,18 @@ CAPTURES = ROOT / "trace" / "tests" / "captures"
 
 def stream(accesses):
     return pyarrow.RecordBatchReader.from_stream(accesses).read_all()
+
+
+def run_of(folder, *names):
+    """Opens a run of these benchmarks, as `superstep suite` writes it."""
+    run = json.loads((ROOT / "tools" / "fuzz" / "seeds" / "run.json").read_text())
+    run["benchmarks"] = [run["benchmarks"][0] | {"name": name} for name in names]
+    (folder / "run.json").write_text(json.dumps(run))
+    for name in names:
+        capture = folder / "benchmarks" / name / "capture"
+        shutil.copytree(CAPTURES / "exchange", capture)
+        superstep.open(capture).analyse().write(folder / "tables" / name)
+    return superstep.open_run(folder)
 
 
 class Captures(unittest.TestCase):
@@ -30,6 +49,40 @@ class Captures(unittest.TestCase):
         sites = pyarrow.table(self.capture.sites()).to_pydict()
         self.assertEqual((sites["op"], sites["line"]), (["load", "store"], [7, 8]))
         self.assertEqual(pyarrow.table(self.capture.allocations()).num_rows, 4)
+
+    def test_frames(self):
+        sites = self.capture.sites()
+        arrow = pyarrow.table(sites)
+        self.assertEqual(sites.to_arrow(), arrow)
+        self.assertTrue(sites.to_pandas().equals(arrow.to_pandas()))
+        self.assertTrue(sites.to_polars().equals(polars.DataFrame(sites)))
+        accesses = self.capture.accesses(launch=0)
+        self.assertEqual(accesses.to_arrow(), stream(accesses))
+        self.assertEqual(len(accesses.to_pandas()), 128)
+        self.assertEqual(accesses.to_polars().shape, (128, 11))
+
+    def test_rows(self):
+        analysis = self.capture.analyse()
+        tables = [analysis[name] for name in analysis]
+        for table in (self.capture.launches(), self.capture.allocations(), self.capture.transfers(), *tables):
+            rows = pyarrow.table(table).to_pylist()
+            self.assertEqual(list(table), rows)
+            frame = pandas.DataFrame(table)
+            self.assertEqual(list(frame.columns), table.column_names if rows else [])
+            self.assertTrue(frame.equals(pandas.DataFrame(rows)))
+        launches = self.capture.launches()
+        self.assertEqual((launches[1]["launch"], launches[-1]["launch"]), (1, 3))
+        self.assertIsNone(launches[0]["parent"])
+        for wrong in (4, -5):
+            with self.assertRaises(IndexError):
+                launches[wrong]
+
+    def test_communication(self):
+        capture = superstep.open(CAPTURES / "exchange")
+        transfers = capture.transfers().to_arrow().to_pydict()
+        self.assertEqual((transfers["source_cta"], transfers["receiver_cta"], transfers["bytes"]), ([0, 1], [1, 0], [128, 128]))
+        [row] = capture.analyse()["line-flows"]
+        self.assertEqual((row["writer_line"], row["reader_line"], row["other_cta_bytes"]), (8, 7, 256))
 
     def test_accesses(self):
         table = stream(self.capture.accesses())
@@ -79,7 +132,7 @@ class Captures(unittest.TestCase):
         degree = analysis.figure("degree")
         self.assertEqual(degree._repr_svg_(), degree.svg)
         # The program is named after its capture's folder; its name is in the table's first column.
-        self.assertIn(">\nwhole\n<", degree.svg)
+        self.assertIn(">whole<", degree.svg)
         table = pyarrow.table(degree.table)
         self.assertEqual(table.drop_columns("application").to_pydict(), pyarrow.table(analysis["degree"]).to_pydict())
         self.assertEqual(set(table["application"].to_pylist()), {"whole"})
@@ -89,7 +142,13 @@ class Captures(unittest.TestCase):
         degree.save(folder / "degree.png")
         self.assertEqual((folder / "degree.svg").read_text(), degree.svg)
         self.assertEqual((folder / "degree.png").read_bytes(), degree.png)
-        with self.assertRaisesRegex(ValueError, "svg or .png"):
+        converter = mock.Mock(svg_to_pdf=lambda svg: b"%PDF " + svg.encode())
+        with mock.patch.dict(sys.modules, {"vl_convert": converter}):
+            degree.save(folder / "degree.pdf")
+        self.assertEqual((folder / "degree.pdf").read_text(), "%PDF " + degree.svg)
+        with mock.patch.dict(sys.modules, {"vl_convert": None}), self.assertRaisesRegex(ImportError, "vl-convert-python"):
+            degree.save(folder / "degree.pdf")
+        with self.assertRaisesRegex(ValueError, ".svg, .png or .pdf"):
             degree.save(folder / "degree.gif")
         with self.assertRaisesRegex(superstep.SuperstepError, "degree.png"):
             degree.save(folder / "nowhere" / "degree.png")
@@ -130,21 +189,97 @@ class Captures(unittest.TestCase):
             there = {name for name in members if not name.startswith("__") or name in typed}
             self.assertEqual(there, typed, kind)
 
+    def test_everything_has_a_docstring(self):
+        for name in superstep.__all__:
+            found = getattr(superstep, name)
+            self.assertTrue(inspect.getdoc(found), name)
+            members = vars(found) if inspect.isclass(found) else {}
+            for member in members:
+                if not member.startswith("_"):
+                    self.assertTrue(inspect.getdoc(getattr(found, member)), f"{name}.{member}")
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_run_with_one_benchmark_needs_no_name(self):
+        run = run_of(self.folder, "hs2d")
+        run.summary["benchmarks"][0]["verification"] = [
+            {"check": "exit-code", "ok": True, "detail": "native: 0"},
+            {"check": "initialised-reads", "ok": True, "detail": "kernel a reads 8 bytes", "warning": True},
+        ]
+        self.assertEqual(run.warnings, ["hs2d: kernel a reads 8 bytes"])
+        self.assertEqual(list(run.benchmarks), ["hs2d"])
+        self.assertEqual(superstep.open(self.folder).thread_accesses, 128)
+        analysis = run.capture().analyse()
+        self.assertEqual(run.tables(), sorted(analysis))
+        for name in run.tables():
+            self.assertEqual(list(run.table(name)), list(analysis[name]), name)
+            self.assertEqual(run.table(name).column_names, analysis[name].column_names)
+        figures = {figure.name: figure for figure in analysis.figures()}
+        for found in (run.figures(), run.figures("hs2d")):
+            self.assertEqual([figure.name for figure in found], list(figures))
+        self.assertEqual(run.figure("degree").svg, figures["degree"].svg)
+        with self.assertRaisesRegex(KeyError, "there is no table 'flow'; the tables are .*flows"):
+            run.table("flow")
+        with self.assertRaisesRegex(KeyError, "known figures"):
+            run.figure("nothing")
+
+    def test_run_with_two_benchmarks_needs_a_name(self):
+        run = run_of(self.folder, "hs2d", "path")
+        with self.assertRaisesRegex(ValueError, "the run has 2 benchmarks; name one of them: hs2d, path"):
+            run.table("flows")
+        with self.assertRaisesRegex(KeyError, "there is no benchmark 'bfs'; the benchmarks are hs2d, path"):
+            run.figures("bfs")
+        with self.assertRaisesRegex(superstep.CaptureError, "2 captures.*: benchmarks/hs2d/capture, benchmarks/path/capture"):
+            superstep.open(self.folder)
+        self.assertEqual(run.capture("path").thread_accesses, 128)
+        both = run.figure("degree").table.to_pandas()
+        self.assertEqual(set(both["application"]), {"hs2d", "path"})
+        one = run.figure("degree", "path").table.to_pandas()
+        self.assertEqual(set(one["application"]), {"path"})
+
+    def test_processes_are_benchmarks_with_joined_tables(self):
+        run = run_of(self.folder, "app")
+        whole = self.folder / "benchmarks" / "app" / "capture"
+        process = whole / "pid-7"
+        process.mkdir()
+        for file in [file for file in whole.iterdir() if file.is_file()]:
+            file.rename(process / file.name)
+        tables = self.folder / "tables" / "app"
+        shutil.copytree(tables, tables / "joined")
+        run.summary["benchmarks"][0]["processes"] = [run.benchmarks["app"] | {"name": "app/pid-7"}]
+        self.assertEqual(list(run.benchmarks), ["app", "app/pid-7"])
+        self.assertEqual(run.capture("app/pid-7").thread_accesses, 128)
+        self.assertIn("flows", run.tables())
+
+    def test_folder_without_run(self):
+        with self.assertRaisesRegex(superstep.SuperstepError, "there is no run.json; give the folder of a run"):
+            superstep.open_run(self.folder)
+        (self.folder / "run.json").write_text("{")
+        with self.assertRaisesRegex(superstep.SuperstepError, "failed to read .*run.json"):
+            superstep.open_run(self.folder)
+
 
 class Page(unittest.TestCase):
     def test_examples_run(self):
         page = (ROOT / "docs" / "python.md").read_text()
-        names = {"path": CAPTURES / "whole"}
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        run_of(folder, "exchange")
+        names = {"path": CAPTURES / "exchange", "folder": folder}
         for example in re.findall(r"^```python \w+\n(.*?)^```", page, re.M | re.S):
             exec(example, names)
-        self.assertEqual(names["launches"].num_rows, 4)
-        # Launches 0 and 1.
-        self.assertEqual(names["rows"], 192)
-        self.assertEqual(names["by_cta"].rows(), [(0, 160), (1, 160)])
-        self.assertIn("bytes", names["flows"].column_names)
+        self.assertEqual(len(names["launches"]), 2)
+        self.assertEqual(names["rows"], 128)
+        self.assertIn("bytes", names["flows"].columns)
+        self.assertEqual(set(names["writers"].writer_line), {8})
+        self.assertEqual(names["table"].to_dict(), names["lines"].to_dict())
         self.assertIn("density-whole", names["names"])
         self.assertIn("</svg>", names["drawing"])
-        self.assertEqual(names["numbers"].num_rows, 4)
+        self.assertEqual(len(names["numbers"]), 2)
+        self.assertEqual(len(names["drawings"]), len(names["names"]))
+        self.assertTrue(names["passed"])
 
 
 if __name__ == "__main__":

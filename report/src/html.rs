@@ -1,9 +1,12 @@
 //! Parts of pages; `maud` escapes all text.
 
+use crate::figures;
 use crate::papers::Work;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 const STYLE: &str = include_str!("style.css");
+/// Sorts and filters tables; pages work without it.
+const SCRIPT: &str = include_str!("script.js");
 
 pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
     let page = html! {
@@ -13,12 +16,13 @@ pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { "Superstep: " (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(figures::STYLE)) }
             }
             body {
                 a.skip href="#main" { "Skip to the results" }
-                header { h1 { (title) } (header) }
+                header { h1 id="top" { (title) } (header) }
                 main id="main" { (main) }
+                script type="module" { (PreEscaped(SCRIPT)) }
             }
         }
     };
@@ -38,14 +42,28 @@ pub(crate) enum Cell {
         text: String,
         id: String,
     },
+    /// A small drawing.
+    Drawing(Markup),
 }
 
 /// Highlighting of a word, never by colour alone.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
     Good,
+    Warning,
     Bad,
     Neutral,
+}
+
+impl Meaning {
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Good => "word good",
+            Self::Warning => "word warning",
+            Self::Bad => "word bad",
+            Self::Neutral => "word soft",
+        }
+    }
 }
 
 /// Placeholder for an absent number.
@@ -60,10 +78,8 @@ impl Cell {
     fn class(&self) -> Option<&'static str> {
         match self {
             Cell::Number(_) => Some("number"),
-            Cell::Word(_, Meaning::Good) => Some("word good"),
-            Cell::Word(_, Meaning::Bad) => Some("word bad"),
-            Cell::Word(_, Meaning::Neutral) => Some("word soft"),
-            Cell::Text(_) | Cell::Code(_) | Cell::Link { .. } => None,
+            Cell::Word(_, meaning) => Some(meaning.class()),
+            Cell::Text(_) | Cell::Code(_) | Cell::Link { .. } | Cell::Drawing(_) => None,
         }
     }
 }
@@ -74,6 +90,7 @@ impl Render for Cell {
             Cell::Text(text) | Cell::Number(text) | Cell::Word(text, _) => text.render(),
             Cell::Code(text) => html! { code { (text) } },
             Cell::Link { text, id } => link(id, text),
+            Cell::Drawing(drawing) => drawing.clone(),
         }
     }
 }
@@ -145,10 +162,19 @@ pub(crate) fn link(id: &str, text: &str) -> Markup {
 
 /// Renders a table of contents from the ids and names of the page's parts.
 pub(crate) fn contents(parts: impl IntoIterator<Item = (String, String)>) -> Markup {
+    contents_with(parts, |_| html! {})
+}
+
+/// Renders a table of contents with a mark after the names of some parts, by their ids.
+pub(crate) fn contents_with(
+    parts: impl IntoIterator<Item = (String, String)>,
+    mark: impl Fn(&str) -> Markup,
+) -> Markup {
     html! {
         nav aria-label="Contents" {
             ul {
-                @for (id, name) in parts { li { (link(&id, &name)) } }
+                li { a href="#top" { "↑ Top" } }
+                @for (id, name) in parts { li { (link(&id, &name)) (mark(&id)) } }
             }
         }
     }
@@ -186,6 +212,12 @@ pub(crate) fn grouped(value: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// Formats a number and a noun: "1 warning", "2 warnings".
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 /// Makes a valid element id from `name`, with a prefix.

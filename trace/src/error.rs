@@ -53,12 +53,12 @@ pub enum TraceError {
         reason: String,
     },
     #[error(
-        "failed to open {}: it holds the captures of {} processes; name one of them: {}",
-        path.display(), processes.len(), processes.join(", ")
+        "failed to open {}: it holds {} captures; name one of them: {}",
+        path.display(), captures.len(), captures.join(", ")
     )]
     SeveralCaptures {
         path: PathBuf,
-        processes: Vec<String>,
+        captures: Vec<String>,
     },
     #[error(
         "failed to read {}: schema version {version} where {} was expected; rebuild the runtime",

@@ -57,6 +57,7 @@ pub use cancellation::{Cancellation, Progress};
 pub use capture::builder::ChunkBuilder;
 pub use capture::digest::{self, LaunchDigest};
 pub use capture::header::{DeviceInfo, Header, Outcome};
+pub use capture::names::{ArrayName, Names};
 pub use capture::writer::{
     CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name,
 };

@@ -54,6 +54,48 @@ fn reused_memory_belongs_to_the_live_allocation() {
     assert_eq!(freed, [None, Some(5), None, None]);
 }
 
+#[test]
+fn names_added_to_a_capture_are_read_again_and_damaged_ones_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut events = builder(&folder);
+    let place = |line| SourcePlace {
+        file: "pc.cu".into(),
+        line,
+        column: 3,
+    };
+    events.allocate_from(Some(place(26)), 1000, 100, AllocationKind::Device);
+    events.allocate_from(Some(place(27)), 2000, 100, AllocationKind::Device);
+    let mut capture = events.finish();
+    let names = Names {
+        program: Some("pc.cu".into()),
+        arrays: vec![ArrayName {
+            place: place(26),
+            name: "buf".into(),
+        }],
+    };
+    let of = |capture: &Capture| {
+        let names = capture.allocations().iter();
+        let names: Vec<_> = names.map(|it| it.name().map(str::to_owned)).collect();
+        (capture.header.program.clone(), names)
+    };
+    let expected = ("pc.cu".to_owned(), vec![Some("buf".to_owned()), None]);
+    capture.add_names(names).unwrap();
+    assert_eq!(of(&capture), expected);
+    let again = Capture::open(folder.path()).unwrap();
+    assert_eq!(of(&again), expected);
+    assert!(again.complete);
+
+    std::fs::write(folder.path().join("names.json"), "{").unwrap();
+    let damaged = Capture::open(folder.path()).unwrap();
+    assert!(damaged.damaged && !damaged.complete);
+    assert!(damaged.problems[0].contains("names.json"));
+    drop(builder(&folder));
+    assert!(
+        !folder.path().join("names.json").exists(),
+        "older names are removed"
+    );
+}
+
 /// Returns the ids of the allocations that are live at a final launch.
 fn alive(mut events: CaptureBuilder) -> Vec<u32> {
     ask(&mut events);

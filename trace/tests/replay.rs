@@ -127,6 +127,20 @@ fn killed(folder: &Path) -> Capture {
     capture.kill()
 }
 
+/// Writes two launches: each CTA of the second loads the words that the other CTA stored in the first.
+fn exchange(folder: &Path) -> Capture {
+    let mut capture = begin(folder, &header());
+    capture.allocate(ARRAY, 256, AllocationKind::Device);
+    let store = capture.begin(launch(0));
+    chunk(&mut capture, &store, 1, ARRAY);
+    capture.end(&store);
+    let load = capture.begin(launch(0));
+    let group = |cta| testing::group(0, cta, testing::words(ARRAY + 128 * u64::from(1 - cta)));
+    capture.chunk(&load, &[group(0), group(1)]);
+    capture.end(&load);
+    capture.finish()
+}
+
 /// Checks the captures in `tests/captures`, which the tests of the Python module also read. `SUPERSTEP_BLESS=1` rewrites them.
 #[test]
 fn stored_captures_are_read_like_new_ones() {
@@ -136,6 +150,7 @@ fn stored_captures_are_read_like_new_ones() {
         ("whole", whole as Content),
         ("notes", notes),
         ("killed", killed),
+        ("exchange", exchange),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let new = write(folder.path());

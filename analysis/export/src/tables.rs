@@ -83,7 +83,7 @@ table! {
     struct AllocationRow = "allocations" {
         allocation: u32 = "number of the allocation";
         kind: &'static str = "device, managed, pinned, array, imported (from another process) or symbol";
-        name: String = "name of a device variable, the same in every run; otherwise # and the allocation's ordinal";
+        name: String = "name of the variable if known; otherwise # and the allocation's ordinal, the same in every run";
         file: String = "source file of the host's call; empty where it is not known";
         line: u32 = "line of that call, from 1; 0 where it is not known";
         address: u64 = "first byte";
@@ -206,7 +206,7 @@ fn allocations(capture: &Capture) -> impl Iterator<Item = AllocationRow> {
         AllocationRow {
             allocation: allocation.id.0,
             kind: kind_name(&allocation.kind),
-            name: allocation.key.to_string(),
+            name: (allocation.name()).map_or_else(|| allocation.key.to_string(), str::to_owned),
             file: place.map(|at| at.file.clone()).unwrap_or_default(),
             line: place.map_or(0, |at| at.line),
             address: allocation.address,

@@ -73,3 +73,26 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
         )
     );
 }
+
+/// Each of 4000 CTAs writes a word that CTA 3 of 64 reads.
+#[test]
+fn each_axis_of_the_whole_map_ends_at_its_own_highest_number() {
+    let word = |cta: u32| 0x1000 + 4 * u64::from(cta);
+    let program = [
+        Step {
+            kernel: "count",
+            grid: [4000, 1, 1],
+            accesses: (0..4000).map(|cta| (cta, Op::Store, word(cta))).collect(),
+        },
+        Step {
+            kernel: "merge",
+            grid: [64, 1, 1],
+            accesses: (0..4000).map(|cta| (3, Op::Load, word(cta))).collect(),
+        },
+    ];
+    let rows = metrics_with(&program, &Settings::default()).density;
+    let axes = |map: &str| rows.iter().find(|row| row.map == map).unwrap().axes();
+    let upto = |ctas: [u64; 2]| ctas.map(|ctas| Axis { first: 0, ctas });
+    assert_eq!(axes("whole"), upto([4000, 4]));
+    assert_eq!(axes("first"), upto([200, 4]));
+}

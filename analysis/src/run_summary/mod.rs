@@ -154,6 +154,10 @@ impl BenchmarkSummary {
         checks.find_map(|check| check.not_compared)
     }
 
+    pub fn warnings(&self) -> impl Iterator<Item = &Check> {
+        self.verification.iter().filter(|check| check.warning)
+    }
+
     /// Returns the properties that all runs of the program share.
     pub fn same(&self) -> Reproducibility {
         self.same.unwrap_or(if self.deterministic {
@@ -332,9 +336,9 @@ pub struct Check {
     pub check: String,
     /// Whether the check passed; also `false` if nothing was compared.
     pub ok: bool,
-    /// The numbers or the first difference.
+    /// The numbers that were compared, or the first difference.
     pub detail: String,
-    /// Whether the check passed, but its detail may point to a bug in the program.
+    /// True if the check passed but its detail may point to a bug in the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
     /// Reason why nothing was compared; the check has then neither passed nor failed.
@@ -363,9 +367,9 @@ impl std::fmt::Display for NotCompared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoGoldenResult => "no golden result",
-            Self::OtherInputs => "other inputs",
-            Self::OtherLlvm => "another LLVM",
-            Self::OtherArchitecture => "another architecture",
+            Self::OtherInputs => "different inputs",
+            Self::OtherLlvm => "different LLVM version",
+            Self::OtherArchitecture => "different architecture",
             Self::PartialCapture => "partial capture",
         })
     }

@@ -50,7 +50,7 @@ pub fn field<V: Value>(name: &str, unit: &str, meaning: &str) -> Field {
         .with_metadata(owned([(UNIT, unit), (MEANING, meaning)]))
 }
 
-fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String, String> {
+pub(crate) fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String, String> {
     HashMap::from(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 

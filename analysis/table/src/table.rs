@@ -1,14 +1,18 @@
 //! A table in memory.
 
-use crate::declare::{MEANING, Row, TABLE, UNIT, field};
+use crate::declare::{MEANING, Row, TABLE, UNIT, field, owned};
 use crate::error::{FileError, Result};
-use crate::value::Value;
+use crate::value;
 use crate::write::{Format, Writer};
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{Metadata, Schema};
+use arrow_json::ReaderBuilder;
+use arrow_schema::{ArrowError, DataType, Field, Metadata, Schema};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +51,7 @@ impl Table {
     }
 
     /// Returns the table with a column added in front.
-    pub fn after<V: Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
+    pub fn after<V: value::Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
         let own = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
         fields.extend(own.fields().iter().cloned());
@@ -114,6 +118,16 @@ impl Table {
         cell(array.as_ref(), row)
     }
 
+    /// Reads a table that was written as [`Format::Json`]. Types are those of the values: 64-bit numbers, booleans, text. The
+    /// meaning of a row is not in the file.
+    pub fn read_json(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(FileError::at("read", path))?;
+        let file = serde_json::from_reader(BufReader::new(file));
+        let file: JsonFile = file.map_err(FileError::at("read", path))?;
+        let batch = file.batch().map_err(FileError::at("read", path))?;
+        Ok(Self { batch })
+    }
+
     /// Writes the table to `path`; leaves no file behind on error.
     pub fn write(&self, format: Format, path: &Path) -> Result<()> {
         let mut writer = Writer::create(format, path, self.batch.schema_ref())?;
@@ -128,6 +142,55 @@ impl Table {
             self.write(format, &path).map(|()| path)
         });
         each.collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct JsonFile {
+    table: String,
+    columns: Vec<JsonColumn>,
+    rows: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct JsonColumn {
+    name: String,
+    unit: String,
+    note: String,
+}
+
+impl JsonFile {
+    fn batch(&self) -> Result<RecordBatch, ArrowError> {
+        let fields = self.columns.iter().map(|column| {
+            let values = self.rows.iter().filter_map(|row| row.get(&column.name));
+            let types = values.filter_map(data_type);
+            let data = types.reduce(|one, other| match one == other {
+                true => one,
+                false => DataType::Float64,
+            });
+            let data = data.unwrap_or(DataType::Utf8);
+            let metadata = [(UNIT, &*column.unit), (MEANING, &*column.note)];
+            Field::new(&column.name, data, true).with_metadata(owned(metadata))
+        });
+        let fields: Vec<_> = fields.collect();
+        let metadata = owned([(TABLE, &*self.table)]);
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let mut decoder = ReaderBuilder::new(Arc::clone(&schema))
+            .with_batch_size(self.rows.len())
+            .build_decoder()?;
+        decoder.serialize(&self.rows)?;
+        let batch = decoder.flush()?;
+        Ok(batch.unwrap_or_else(|| RecordBatch::new_empty(schema)))
+    }
+}
+
+fn data_type(value: &Value) -> Option<DataType> {
+    match value {
+        Value::Null => None,
+        Value::Bool(_) => Some(DataType::Boolean),
+        Value::Number(number) if number.is_u64() => Some(DataType::UInt64),
+        Value::Number(_) => Some(DataType::Float64),
+        _ => Some(DataType::Utf8),
     }
 }
 

@@ -111,6 +111,35 @@ fn json_has_the_meanings_of_columns() {
 }
 
 #[test]
+fn a_json_file_that_is_read_has_the_written_rows_and_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    for rows in [&rows()[..], &[]] {
+        let written = Table::of(rows);
+        let files = written.write_into(folder.path(), &[Format::Json]).unwrap();
+        let read = Table::read_json(&files[0]).unwrap();
+        assert_eq!((read.name(), read.rows()), ("programs", rows.len()));
+        for (read, written) in read.columns().zip(written.columns()) {
+            assert_eq!(
+                (read.name, read.unit, read.meaning),
+                (written.name, written.unit, written.meaning)
+            );
+            assert_eq!(
+                read.is_number,
+                written.is_number && !rows.is_empty(),
+                "{read:?}"
+            );
+        }
+        for row in 0..rows.len() {
+            assert_eq!(read.texts(row), written.texts(row));
+        }
+    }
+    let file = folder.path().join("other.json");
+    fs::write(&file, "{}").unwrap();
+    let error = Table::read_json(&file).unwrap_err().to_string();
+    assert!(error.contains("other.json: missing field"), "{error}");
+}
+
+#[test]
 fn parquet_has_the_declared_types_and_the_meanings() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_rows(Format::Parquet, folder.path(), rows()).unwrap();

@@ -9,6 +9,7 @@ use serde_saphyr::{Error as YamlError, Location};
 use super::position::position;
 use super::validate::Broken;
 use crate::failure::{Failure, FailureKind};
+use crate::nearest::did_you_mean;
 
 pub(crate) type Result<T, E = ManifestError> = std::result::Result<T, E>;
 
@@ -78,16 +79,37 @@ impl Text<'_> {
             .map_err(|error| self.yaml_error(&error))
     }
 
+    /// Describes the value at `place`, as far as its line goes.
+    fn found(&self, place: Location) -> String {
+        let index = |number: u64| usize::try_from(number).unwrap_or(1).max(1) - 1;
+        let line = self
+            .content
+            .lines()
+            .nth(index(place.line()))
+            .unwrap_or_default();
+        let rest: String = line.chars().skip(index(place.column())).collect();
+        let value = rest.split([',', ']', '}', '#']).next().unwrap_or_default();
+        match value.trim() {
+            value if value.is_empty() || value.starts_with(['[', '{', '-']) => {
+                "found a value of the wrong kind".to_owned()
+            }
+            value => format!("found `{value}`"),
+        }
+    }
+
     fn yaml_error(&self, error: &YamlError) -> ManifestError {
         let error = error.without_snippet();
         let place = error.location().unwrap_or(Location::UNKNOWN);
         let expected_kind = |kind: &str| format!("expected {kind} (see docs/manifest.md)");
-        let wrong_kind = "found a value of the wrong kind".to_owned();
+        let wrong_kind = self.found(place);
         let (problem, hint) = match error {
             YamlError::SerdeUnknownField {
                 field, expected, ..
             } => (
-                format!("unknown key `{field}`"),
+                format!(
+                    "unknown key `{field}`{}",
+                    did_you_mean(field, expected.iter().copied())
+                ),
                 format!(
                     "expected one of {}: correct the spelling or remove it",
                     list(expected)
@@ -143,7 +165,7 @@ fn plain(expected: &str) -> &str {
     match expected {
         "sequence start" => "a list, such as [one, two]",
         "mapping start" => "a mapping, such as {key: value}",
-        "i32" | "u32" | "u64" => "a whole number",
+        "i32" | "u32" | "u64" => "a whole number, such as 1",
         "bool" => "true or false",
         other => other,
     }

@@ -145,7 +145,9 @@ malformed! {
     unknown_key: error("    args: [512, a.txt]", "    args: [512, a.txt]\n    argz: [1]");
     missing_key: error("title: One\n", "");
     duplicate_key: error("title: One\n", "title: One\ntitle: Two\n");
+    misspelt_key: error("sizes:", "timeout: 5\nsizes:");
     wrong_type: error("schema: 1", "schema: one");
+    number_expected: error("sizes:", "timeout-s: soon # five\nsizes:");
     list_expected: error("files: [one.cu, helper.cpp]", "files: one.cu");
     broken_yaml: error("files: [one.cu, helper.cpp]", "files: [one.cu, helper.cpp");
     empty_file: suite_error("");

@@ -1,4 +1,4 @@
-//! One call of `nvcc`: compiles, archives and links.
+//! A single invocation of `nvcc`: compiles, archives and links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,12 @@ impl Call<'_> {
             }
             _ => files().try_for_each(|file| self.translate(file)),
         }
+    }
+
+    pub(super) fn cuda_files(&self) -> Vec<PathBuf> {
+        let files = self.args.words.iter().filter_map(Word::file);
+        let files = files.filter(|file| matches!(self.kind(file), Ok(Language::Cuda)));
+        files.map(|file| self.folder.join(file)).collect()
     }
 
     fn output<'a>(&'a self, default: &'a str) -> &'a Path {
@@ -172,7 +178,8 @@ impl Call<'_> {
         if let Some(proprietary) = self.proprietary_headers() {
             all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
-        // CMake identifies the compiler by such a file. Elsewhere the macro selects code that only nvcc accepts.
+        // CMake identifies the compiler by compiling a file with this name. Elsewhere the macro selects code that only nvcc
+        // accepts.
         if file.ends_with("CMakeCUDACompilerId.cu") {
             all.push("-D__NVCC__".into());
         }

@@ -52,13 +52,17 @@ impl From<BuildError> for Failure {
     }
 }
 
+/// Environment variable with the path of a file that gets, for each call, the paths of compiled CUDA files and an empty line.
+pub const REPORT_VARIABLE: &str = "SUPERSTEP_NVCC_REPORT";
+
 type Done = Result<(), Failure>;
 
+/// Returns the CUDA files of the project that were compiled.
 pub fn run(
     nvcc: &Nvcc,
     arguments: Vec<String>,
     builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
-) -> Done {
+) -> Result<Vec<PathBuf>, Failure> {
     let variable = |name: &str| words(&std::env::var(name).unwrap_or_default());
     let arguments = [
         variable("NVCC_PREPEND_FLAGS"),
@@ -68,7 +72,7 @@ pub fn run(
     let args = NvccInvocation::parse(arguments.concat())?;
     if let Some(text) = nvcc.answer(args.mode) {
         println!("{text}");
-        return Ok(());
+        return Ok(Vec::new());
     }
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
@@ -79,7 +83,7 @@ pub fn run(
     }
     // CMake tries out flags in folders with these names, and parses the compiler's output.
     let is_trial = folder.components().any(|part| {
-        ["CMakeScratch", "CMakeTmp"]
+        ["CMakeScratch", "CMakeTmp", "CompilerIdCUDA"]
             .iter()
             .any(|name| part.as_os_str() == *name)
     });
@@ -87,7 +91,7 @@ pub fn run(
         eprintln!("nvcc warning : superstep ignores {flag}: {why}");
     }
     if args.dry_run {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let call = Call {
         nvcc,
@@ -96,7 +100,11 @@ pub fn run(
         folder,
         scratch: tempfile::tempdir().map_err(|error| failed("create a folder", error))?,
     };
-    call.run()
+    call.run()?;
+    Ok(match is_trial {
+        true => Vec::new(),
+        false => call.cuda_files(),
+    })
 }
 
 fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failure {

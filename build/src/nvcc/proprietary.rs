@@ -1,11 +1,12 @@
-//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs with which projects compile and link without the
+//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs that let projects compile and link without the
 //! libraries.
 //!
 //! ```text
 //! <cache>/proprietary-<hash>/
-//!   include/cublas_v2.h        includes the one below, or says how to get it
-//!   lib64/libcublas.so         linker script for the one below, or for nothing
-//!   cublas/include, cublas/lib64/libcublas.so.12   headers, and a stub with the library's functions
+//!     include/cublas_v2.h        includes the one below, or says how to get it
+//!     lib64/libcublas.so         linker script for the one below, or a placeholder
+//!     cublas/include, cublas/lib64/libcublas.so.12
+//!                                headers, and a stub with the library's functions
 //! ```
 
 use std::fs;
@@ -68,7 +69,10 @@ impl ProprietaryFolder {
             for library in package.libraries() {
                 let script = self.root.join("lib64").join(format!("lib{library}.so"));
                 if !script.is_file() {
-                    put(&script, "/* added by: superstep toolkit add */\n")?;
+                    put(
+                        &script,
+                        "/* placeholder: run `superstep toolkit add` to install the library */\n",
+                    )?;
                 }
             }
         }
@@ -199,8 +203,9 @@ pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
-/// Creates the shared library `name` in `folder` to link with. Its `functions` have no code and no versions, so that programs also start
-/// with the library of another CUDA version. The loader reports missing functions when a program starts.
+/// Creates a shared library `name` in `folder` for programs to link with. Its `functions` have no code and no versions, so
+/// that programs also start with the library of another CUDA version. The loader reports missing functions when a program
+/// starts.
 pub(super) fn make_stub<'a>(
     toolchain: &Toolchain,
     folder: &Path,

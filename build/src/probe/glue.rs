@@ -27,21 +27,24 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
         keep_now(&mut text, spec);
     }
     for (index, point) in spec.points.iter().enumerate() {
-        let pass: Vec<String> = point.pass.iter().map(Pass::word).collect();
-        let _ = writeln!(
-            text,
-            "#line 1 \"{}: point {}, pass: [{}]\"",
-            quoted(definition),
-            index + 1,
-            pass.join(", ")
-        );
+        text.push_str(&line_of(definition, index, point));
         dispatcher(&mut text, spec, index, point);
     }
     text.push_str("#line 1 \"generated\"\n");
     if spec.groups_lanes() {
-        groups(&mut text, spec);
+        groups(&mut text, spec, definition);
     }
     text
+}
+
+/// Returns the directive that makes compiler messages about the following code name a point.
+fn line_of(definition: &Path, index: usize, point: &Point) -> String {
+    let (file, number) = (quoted(definition), index + 1);
+    let pass: Vec<String> = point.pass.iter().map(Pass::word).collect();
+    format!(
+        "#line 1 \"{file}: point {number}, pass: [{}]\"\n",
+        pass.join(", ")
+    )
 }
 
 pub fn host_source(code: &str, path: &Path) -> String {
@@ -282,7 +285,7 @@ fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n#endif\n");
 }
 
-fn groups(text: &mut String, spec: &ProbeSpec) {
+fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
     text.push_str(
         "#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *groups, unsigned count) {\n  \
          for (const superstep::Group *group = groups; group != groups + count; group++) {\n    \
@@ -292,7 +295,8 @@ fn groups(text: &mut String, spec: &ProbeSpec) {
         if point.once_per == OncePer::Warp {
             let arguments = arguments(spec, point, true);
             let call = &point.call;
-            let _ = writeln!(text, "    case {index}: {call}({arguments}); break;");
+            let line = line_of(definition, index, point);
+            let _ = writeln!(text, "{line}    case {index}: {call}({arguments}); break;");
         }
     }
     text.push_str(

@@ -1,15 +1,18 @@
 //! Reads a probe: a built-in one by name, or a YAML file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use superstep_trace::ProbeSpec;
 
 use super::check;
 use crate::failure::{Failure, FailureKind};
-use crate::installation::Installation;
+use crate::installation::{Installation, names_in};
 use crate::manifest::error::Text;
 use crate::manifest::load::read;
+use crate::nearest::did_you_mean;
+
+/// The probes of `superstep inject`: the first counts executions, the second flips a bit.
+pub const INJECTION: [&str; 2] = ["injection-profile", "injection"];
 
 #[derive(Debug, Clone)]
 pub struct Probe {
@@ -30,6 +33,14 @@ impl Probe {
     }
 }
 
+/// Returns the names of the built-in probes, sorted, without those of `superstep inject`.
+pub fn builtin(installation: &Installation) -> Result<Vec<String>, Failure> {
+    let files = names_in(&installation.folder("probes/builtin")?);
+    let names = files.iter().filter_map(|file| file.strip_suffix(".yaml"));
+    let names = names.filter(|name| !INJECTION.contains(name));
+    Ok(names.map(str::to_owned).collect())
+}
+
 fn find(name: &str, installation: &Installation) -> Result<PathBuf, Failure> {
     let direct = Path::new(name);
     if direct.extension().is_some() || name.contains('/') {
@@ -40,17 +51,10 @@ fn find(name: &str, installation: &Installation) -> Result<PathBuf, Failure> {
     if path.is_file() {
         return Ok(path);
     }
-    let mut names: Vec<String> = fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let file = entry.ok()?.file_name().into_string().ok()?;
-            Some(file.strip_suffix(".yaml")?.to_owned())
-        })
-        .collect();
-    names.sort();
+    let names = builtin(installation)?;
     let message = format!(
-        "failed to find the probe `{name}`; expected a YAML file or one of {}",
+        "failed to find the probe `{name}`{}; expected a YAML file or one of {}",
+        did_you_mean(name, names.iter().map(String::as_str)),
         names.join(", ")
     );
     Err(Failure::new(FailureKind::Usage, message))

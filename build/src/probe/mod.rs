@@ -9,4 +9,4 @@ mod load;
 mod schema;
 
 pub(crate) use glue::{host_source, source};
-pub use load::Probe;
+pub use load::{INJECTION, Probe, builtin};

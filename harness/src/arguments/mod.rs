@@ -38,10 +38,10 @@ pub struct SelectArgs {
 
 #[derive(Debug, Args)]
 pub struct PatternArgs {
-    /// Select only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    /// Benchmarks to run: globs, `regex:EXPR`, `@GROUP`, comma-separated.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these comma-separated patterns.
+    /// Leave out benchmarks that match one of these patterns.
     #[arg(long, value_name = "PATTERNS")]
     exclude: Vec<String>,
 }
@@ -74,10 +74,10 @@ pub struct FetchArgs {
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
     /// Backend that runs the kernels.
-    #[arg(long, default_value = "auto", value_parser = value::backend())]
+    #[arg(long, default_value = "auto", hide_default_value = true, value_parser = value::backend())]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, comma-separated; PTX for the lowest is always included [default: sm_90, and this
-    /// machine's GPU if it is newer; only this machine's GPU if it is older].
+    /// GPU architectures to compile for, comma-separated; also `-arch=sm_90`. PTX for the lowest is always included [default: sm_90,
+    /// and this machine's GPU if it is newer; only this machine's GPU if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
@@ -91,7 +91,9 @@ pub struct BuildArgs {
     /// backend).
     #[arg(long)]
     pub nvcc: bool,
-    /// Number of parallel compilations, and of parallel runs of `inject` [default: one per core; 4 for `inject` on a GPU].
+    /// Number of parallel compilations [default: one per core].
+    ///
+    /// Also the number of parallel runs of `inject` [default on a GPU: 4].
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
 }
@@ -102,7 +104,7 @@ pub struct ExecuteArgs {
     /// Folder for all results.
     #[arg(long, short, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// Time limit for each run of a program, in seconds of wall time [default: the manifest's].
+    /// Time limit for each run, in seconds [default: the manifest's].
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
     pub timeout: Option<Duration>,
     /// Memory limit for each run of a program, for example 8GiB [default: the manifest's, or nine tenths of the machine's].
@@ -114,7 +116,10 @@ pub struct ExecuteArgs {
     /// Protocol that transfers records from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     pub protocol: Protocol,
-    /// Format of the messages.
+    /// Print the results as one JSON document instead of text.
+    #[arg(long, conflicts_with = "message_format")]
+    pub json: bool,
+    /// Format of the messages while programs run.
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
     #[command(flatten)]
@@ -124,7 +129,9 @@ pub struct ExecuteArgs {
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "In situ")]
 pub struct InSituArgs {
-    /// Aggregate accesses while kernels run instead of recording them, for programs whose traces are too large.
+    /// Add up accesses while kernels run instead of recording them.
+    ///
+    /// For programs whose traces are too large.
     #[arg(long, conflicts_with = "protocol")]
     pub in_situ: bool,
     /// Also trace each program, and compare all volumes, flows and transfers with the trace.
@@ -231,6 +238,11 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 }
 
 impl ExecuteArgs {
+    /// Returns whether results are printed as text.
+    pub fn prints_text(&self) -> bool {
+        !self.json && self.message_format == MessageFormat::Human
+    }
+
     pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
         let config = Config {
             protocol: Some(session.build.protocol),

@@ -20,9 +20,9 @@ pub struct ChosenPrograms {
 /// Arguments of commands that take a program or a suite, with options for building and running.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
-    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite.
-    #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml|SUITE")]
-    program: PathBuf,
+    /// CUDA file, executable of a project, manifest of a benchmark, or suite.
+    #[arg(value_name = "PROGRAM|SUITE", required = true)]
+    program: Option<PathBuf>,
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
@@ -43,16 +43,19 @@ impl ProgramArgs {
 
     /// Returns the chosen programs, in their suite or in one that the command line describes.
     pub fn chosen(&self, session: &Session) -> Result<ChosenPrograms, Failure> {
-        let name = self.program.to_string_lossy();
+        let program = self.program.as_deref().unwrap_or(Path::new(""));
+        let name = program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
-        let is_suite = !self.program.is_file() && manifest.is_file();
+        // A single word is rather a misspelt suite than a missing file.
+        let is_word = !program.exists() && !name.contains(['.', '/']);
+        let is_suite = !program.is_file() && (manifest.is_file() || is_word);
         if is_suite || session.bundle.is_some() {
             return Ok(ChosenPrograms {
                 suite: session.suite(&name)?,
                 choice: self.select.choice()?,
             });
         }
-        one_program(&self.program, &self.source, self.select.size.clone())
+        one_program(program, &self.source, self.select.size.clone())
     }
 }
 

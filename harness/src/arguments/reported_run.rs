@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice};
 use superstep_analysis::communication::Matching;
-use superstep_analysis::run_summary::{RunSummary, Status};
+use superstep_analysis::run_summary::{Check, RunSummary, Status};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, CtaBlocks, Protocol};
@@ -12,11 +13,15 @@ use superstep_trace::{Backend, CtaBlocks, Protocol};
 use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
-    MessageFormat, RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes,
-    slowdown_table, summary_table, warnings, within_launch_notes, write_junit,
+    RunFolder, card, is_coloured, note_lines, slowdown_table, summary_table, write_junit,
 };
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
+use crate::terminal;
+
+/// Checks that can pass with a warning.
+const WARNING_CHECKS: &str = "counts-equal in-situ-equal initialised-reads inside-allocations kernel-launches nvcc-build \
+    output-equal shared-memory";
 
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
@@ -36,6 +41,21 @@ pub struct ReportedRunArgs {
         help_heading = "In situ"
     )]
     shadow_memory: Option<ByteSize>,
+    /// Fail with exit code 12 on warnings, or on those of these checks.
+    ///
+    /// The checks, separated by commas: counts-equal, in-situ-equal, initialised-reads, inside-allocations, kernel-launches, nvcc-build,
+    /// output-equal, shared-memory.
+    #[arg(
+        long,
+        value_name = "CHECKS",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(WARNING_CHECKS.split(' ')),
+        hide_possible_values = true,
+        help_heading = "Repeats and reports"
+    )]
+    fail_on_warning: Option<Vec<String>>,
     #[command(flatten)]
     analysis: AnalysisOptions,
     #[command(flatten)]
@@ -76,15 +96,24 @@ impl ReportedRunArgs {
         if let Some(path) = &self.running.junit {
             write_junit(path, &summary)?;
         }
-        if self.execute.message_format == MessageFormat::Human {
-            // A closed pipe must not change the exit code.
+        // A closed pipe must not change the exit code.
+        if self.execute.json {
+            let _ = terminal::print_json(&summary);
+        } else if self.execute.prints_text() {
             let _ = print(&summary, &folder, color);
         }
         let failed = |status| status == Status::Failed;
+        let fails = |check: &Check| {
+            let named = self.fail_on_warning.as_ref().filter(|_| check.warning);
+            named.is_some_and(|named| named.is_empty() || named.contains(&check.check))
+        };
+        let mut checks = (summary.benchmarks.iter()).flat_map(|one| &one.verification);
         let code = if interrupt::requested() {
             exit_code::INTERRUPTED
         } else if summary.benchmarks.iter().any(|one| failed(one.status)) {
             exit_code::BENCHMARK_FAILED
+        } else if checks.any(fails) {
+            exit_code::WARNING
         } else {
             exit_code::OK
         };
@@ -94,21 +123,21 @@ impl ReportedRunArgs {
 
 fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{}\n", summary_table(summary, is_coloured(color)))?;
-    let mut lines = partial_notes(summary);
-    lines.extend(in_situ_notes(summary));
-    lines.extend(not_compared(summary));
-    lines.extend(within_launch_notes(summary));
-    lines.extend(warnings(summary));
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
+    let (color, width) = (is_coloured(color), terminal::width());
+    writeln!(out)?;
     if summary.backend == Backend::Cuda {
-        let table = slowdown_table(summary);
+        let table = slowdown_table(summary, width);
         writeln!(
             out,
             "kernel time, registers and occupancy, untraced > traced:\n{table}\n"
         )?;
+    }
+    if let [only] = &summary.benchmarks[..] {
+        return writeln!(out, "{}", card(summary, only, folder, color));
+    }
+    writeln!(out, "{}\n", summary_table(summary, color, width))?;
+    for line in note_lines(summary) {
+        writeln!(out, "{line}")?;
     }
     writeln!(out, "results: {}", folder.path().display())?;
     let page = folder.path().join("index.html");

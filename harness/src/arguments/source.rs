@@ -1,7 +1,7 @@
 //! Programs without a manifest, described on the command line of `superstep run` or `superstep bundle`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -46,14 +46,22 @@ pub struct SourceArgs {
     /// Host library to link with.
     #[arg(long, short = 'l', value_name = "NAME")]
     library: Vec<String>,
-    /// Flag for every compilation, for example `--flag=-std=c++20`.
+    /// Compiler flag; -O3, -g, -std=c++20 and -arch=sm_90 work as in nvcc.
+    ///
+    /// For example `--flag=-funroll-loops`. Like nvcc's, -O and -g are for host code; device code is always optimised and has line
+    /// numbers.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
+    /// Flag for compiling host code.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    host_flag: Vec<String>,
     /// Flag for linking.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     link_flag: Vec<String>,
-    /// File or folder that the program reads. It is copied into the folder in which the program runs: to the same place if
-    /// the path is relative, or under its last component if it is absolute or contains `..`.
+    /// File or folder that the program reads.
+    ///
+    /// It is copied into the folder in which the program runs: to the same place if the path is relative, or under its last
+    /// component if it is absolute or contains `..`.
     #[arg(long, value_name = "PATH")]
     input: Vec<PathBuf>,
     /// Exit code of a successful run [default: 0].
@@ -65,6 +73,28 @@ pub struct SourceArgs {
     /// Compare only the launches, because the program's accesses differ from run to run.
     #[arg(long)]
     nondeterministic: bool,
+}
+
+/// Spells nvcc's flags as the options of [`SourceArgs`] and `--gpu-arch`, up to `--`.
+pub fn without_nvcc_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut result: Vec<OsString> = Vec::new();
+    let (mut is_ours, mut is_value) = (true, false);
+    for word in words {
+        is_ours &= word != "--";
+        let (is_option, text) = (is_ours && !is_value, word.to_string_lossy());
+        is_value = ["--flag", "--host-flag", "--link-flag"].contains(&&*text);
+        match text.split('=').next() {
+            Some("-std") if is_option => result.push(format!("--flag={text}").into()),
+            Some("-arch") if is_option => result.push(text.replacen("-", "--gpu-", 1).into()),
+            // Line numbers are always there.
+            Some("-lineinfo") if is_option => {}
+            Some(flag) if is_option && (flag == "-g" || flag.starts_with("-O")) => {
+                result.push(format!("--host-flag={text}").into());
+            }
+            _ => result.push(word),
+        }
+    }
+    result
 }
 
 impl SourceArgs {
@@ -89,13 +119,14 @@ impl SourceArgs {
             || self.nondeterministic
     }
 
-    fn of_compilation(&self) -> [(&'static str, bool); 6] {
+    fn of_compilation(&self) -> [(&'static str, bool); 7] {
         [
             ("--include", !self.include.is_empty()),
             ("--define", !self.define.is_empty()),
             ("--library-path", !self.library_path.is_empty()),
             ("--library", !self.library.is_empty()),
             ("--flag", !self.flag.is_empty()),
+            ("--host-flag", !self.host_flag.is_empty()),
             ("--link-flag", !self.link_flag.is_empty()),
         ]
     }
@@ -171,6 +202,7 @@ impl SourceArgs {
             include,
             flags: Flags {
                 all: defines.chain(self.flag.iter().cloned()).collect(),
+                host: self.host_flag.clone(),
                 link,
                 ..Flags::default()
             },

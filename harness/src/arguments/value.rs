@@ -46,7 +46,7 @@ pub fn backend() -> impl TypedValueParser<Value = BackendChoice> {
     one_of(&[
         (
             "auto",
-            "On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU",
+            "The default: on a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU",
             BackendChoice(None),
         ),
         (

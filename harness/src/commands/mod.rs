@@ -8,7 +8,8 @@ mod results;
 
 use std::process::ExitCode;
 
-use clap::{ColorChoice, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
 
@@ -17,32 +18,39 @@ use self::installation::{cache, completions, doctor, setup};
 use self::programs::{bundle, explain, inject, probe, run, run_bundle, suite};
 use self::projects::{build, env, libraries, modules, nvcc, toolkit};
 use self::results::{compare, report, trends};
+use crate::arguments::source::without_nvcc_flags;
+use crate::results::{VERBOSITY, Verbosity};
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
 #[derive(Debug, Parser)]
-#[command(
-    name = "superstep",
-    version,
-    propagate_version = true,
-    max_term_width = 110
-)]
+#[command(name = "superstep", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
     /// When to use colours; auto means on a terminal, unless NO_COLOR is set.
-    #[arg(long, value_enum, default_value_t, global = true)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        global = true,
+        hide_short_help = true
+    )]
     color: ColorChoice,
+    #[command(flatten)]
+    verbosity: Verbosity,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Fetches, builds, runs and verifies a suite of benchmarks, and writes a report.
     Suite(suite::Args),
-    /// Builds, traces, verifies and analyses one program: a CUDA file, an executable that `build` made, or a benchmark's manifest.
+    /// Builds, traces, verifies and analyses one program.
+    ///
+    /// The program is a CUDA file, an executable that `superstep build` made, or a benchmark's manifest.
     Run(Box<run::Args>),
-    /// Builds a project with its own build system, so that its programs can be traced: `superstep build -- make -j4`.
+    /// Builds a project with its own build system: `superstep build -- make -j4`.
     Build(build::Args),
-    /// Prints the variables that `build` sets for a build system, for `eval "$(superstep env)"`.
+    /// Prints the variables that `build` sets: `eval "$(superstep env)"`.
     Env,
     /// Adds proprietary libraries, such as cuBLAS, to the toolkit of `build`.
     Toolkit(toolkit::Args),
@@ -52,7 +60,7 @@ enum Command {
     /// Prints the folders of an executable's proprietary libraries; called by its start script.
     #[command(hide = true)]
     Libraries(libraries::Args),
-    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or your own.
+    /// Runs programs with a probe: branches, memory divergence, or your own.
     Probe(Box<probe::Args>),
     /// Flips one bit per run in a program's values, and classifies the outcome.
     Inject(Box<inject::Args>),
@@ -60,9 +68,10 @@ enum Command {
     Info(info::Args),
     /// Lists the accesses of a capture.
     Dump(dump::Args),
-    /// Explains which memory each memory operation of a CUDA file accesses and why, or summarises that for a suite.
+    /// Explains which memory each operation of a program accesses, and why.
     Explain(explain::Args),
     /// Writes the tables of captures: on this machine, or on a Spark cluster.
+    #[command(visible_alias = "analyze")]
     Analyse(analyse::Args),
     /// Writes a capture in another format.
     Export(export::Args),
@@ -80,15 +89,69 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
-    /// Installs the tools that compile programs: packages if this user has the rights, and the CUDA components in the user's
-    /// cache.
+    /// Installs the tools that compile programs.
+    ///
+    /// Clang and LLVM are installed as packages if this user may do so, CUDA's components in the user's cache.
     Setup,
     /// Lists tools, libraries and devices, and how to fix what is missing.
-    Doctor,
+    Doctor(doctor::Args),
     /// Shows what the user's cache contains, and prunes it.
     Cache(cache::Args),
     /// Prints a completion script for a shell.
     Completions(completions::Args),
+}
+
+/// Commands whose `-h` shows only the options in [`DAILY`].
+const MANY_OPTIONS: [&str; 6] = ["suite", "run", "probe", "inject", "bundle", "run-bundle"];
+
+const DAILY: &str = "backend bless define exclude fail_on_warning flag in_situ include injections input jobs json kernel list \
+    only out repeat resume seed set size timeout";
+
+/// Titles and commands of the list in the help.
+const GROUPS: [(&str, &str); 4] = [
+    (
+        "Run programs",
+        "run suite probe inject explain bundle run-bundle",
+    ),
+    ("Build projects", "build env toolkit"),
+    (
+        "Read captures and results",
+        "info dump verify analyse export import report compare trends",
+    ),
+    ("Manage the installation", "setup doctor cache completions"),
+];
+
+fn command() -> clap::Command {
+    let mut command = Cli::command();
+    for name in MANY_OPTIONS {
+        command = command.mut_subcommand(name, |command| {
+            command.mut_args(|arg| {
+                if arg.is_positional() {
+                    arg.help_heading(Resettable::Reset)
+                } else if DAILY.split(' ').any(|id| arg.get_id() == id) {
+                    arg
+                } else {
+                    arg.hide_short_help(true)
+                }
+            })
+        });
+    }
+    let mut list = String::new();
+    for (title, names) in GROUPS {
+        list.push_str(&format!("{title}:\n"));
+        let commands = names.split(' ');
+        for command in commands.filter_map(|name| command.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string);
+            let (name, about) = (command.get_name(), about.unwrap_or_default());
+            let aliases = command.get_visible_aliases();
+            let aliases: String = aliases.map(|alias| format!(" [alias: {alias}]")).collect();
+            list.push_str(&format!("  {name:<11}  {about}{aliases}\n"));
+        }
+        list.push('\n');
+    }
+    command.help_template(format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}"
+    ))
 }
 
 pub fn main() -> ExitCode {
@@ -97,7 +160,10 @@ pub fn main() -> ExitCode {
         // Takes nvcc's flags, so clap does not parse it.
         return nvcc::run(words).into();
     }
-    let cli = Cli::parse();
+    let words = without_nvcc_flags(std::env::args_os());
+    let matches = command().get_matches_from(words);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    VERBOSITY.get_or_init(|| cli.verbosity);
     if let Err(error) = interrupt::install() {
         eprintln!("warning: failed to catch Ctrl-C: {error}");
     }
@@ -125,7 +191,7 @@ pub fn main() -> ExitCode {
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
         Command::Setup => setup::run(),
-        Command::Doctor => doctor::run(),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
     };
@@ -148,3 +214,6 @@ pub fn exit(result: Result<i32, Failure>) -> ExitCode {
     };
     ExitCode::from(u8::try_from(code).unwrap_or(exit_code::INTERNAL as u8))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use superstep_report::probes::Cost;
+use superstep_trace::Backend;
 
 use super::ProbeRun;
 use super::run::ProbedBenchmark;
-use crate::results::{geometric_mean, plain_table, table_lines};
+use crate::results::{geometric_mean, plain_table, table_lines, time_ratio};
 
-pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
-    let study = study.map_or_else(String::new, |study| study + "\n\n");
-    format!("{study}{}\nresults: {}", run_table(run), folder.display())
+pub fn run_text(folder: &Path, run: &ProbeRun, study: &str) -> String {
+    let costs = run_table(run);
+    format!("{study}\n\n{costs}\nresults: {}", folder.display())
 }
 
 /// Formats a line of launches and times per program, with the geometric means below.
@@ -24,10 +25,8 @@ fn run_table(run: &ProbeRun) -> String {
             table.add_row([record.name.as_str(), "failed"]);
             continue;
         }
-        let ratio = |after: f64, before: f64| (before > 0.0).then(|| after / before);
-        let total = ratio(record.probed_s, record.native_s);
-        let kernel = ratio(record.probed_kernel_ms, record.native_kernel_ms);
-        let times = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |r| format!("{r:.2}x"));
+        let (total, kernel) = (total(record), kernel(run, record));
+        let times = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |r| format!("{r:.2}x"));
         table.add_row([
             record.name.clone(),
             record.launches.to_string(),
@@ -58,20 +57,34 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
 
 /// Returns a sentence with the geometric means of the costs, or `None` without times.
 pub fn means(run: &ProbeRun) -> Option<String> {
-    let passed = costs(run);
-    let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {
-        let times = passed.iter().map(times);
-        let measured = times.filter(|[before, _]| *before > 0.0);
-        measured.map(|[before, after]| after / before).collect()
+    let mean = |what, ratio: &dyn Fn(&ProbedBenchmark) -> Option<f64>| {
+        let passed = run.benchmarks.iter().filter(|one| one.failure.is_none());
+        let ratios: Vec<f64> = passed.filter_map(ratio).collect();
+        let programs = ratios.len();
+        let mean = geometric_mean(ratios)?;
+        Some(format!("{mean:.2}x the {what} over {programs} programs"))
     };
-    let totals = ratios(|cost| cost.total_s);
-    let kernels = ratios(|cost| cost.kernels_ms);
-    let programs = kernels.len();
-    let (total, kernel) = (geometric_mean(totals)?, geometric_mean(kernels)?);
-    Some(format!(
-        "{} on {} ({}): geometric means over {programs} programs: {total:.2}x the wall time, {kernel:.2}x the kernel time",
-        run.probe, run.device, run.backend,
-    ))
+    let of_kernels = |record: &ProbedBenchmark| kernel(run, record);
+    let means = [mean("wall time", &total), mean("kernel time", &of_kernels)];
+    let means: Vec<String> = means.into_iter().flatten().collect();
+    (!means.is_empty()).then(|| {
+        let (probe, device, backend) = (&run.probe, &run.device, &run.backend);
+        let means = means.join(", ");
+        format!("{probe} on {device} ({backend}): geometric means: {means}")
+    })
+}
+
+fn total(record: &ProbedBenchmark) -> Option<f64> {
+    time_ratio(record.native_s, record.probed_s)
+}
+
+/// Returns the slowdown of the kernels. The clock of a GPU measures short times as well.
+fn kernel(run: &ProbeRun, record: &ProbedBenchmark) -> Option<f64> {
+    let (native, probed) = (record.native_kernel_ms / 1e3, record.probed_kernel_ms / 1e3);
+    match run.backend == Backend::Cuda.to_string() && native > 0.0 {
+        true => Some(probed / native),
+        false => time_ratio(native, probed),
+    }
 }
 
 pub fn costs(run: &ProbeRun) -> Vec<Cost> {

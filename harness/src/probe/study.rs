@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use superstep_report::probes::{Program, Study, overheads, page, study};
+use superstep_report::probes::{Program, Study, add_overheads, page, study};
 use superstep_report::{ReportError, figures};
 use superstep_table::{Format, Table};
 use superstep_trace::{ProbeResults, TraceError};
@@ -18,8 +18,8 @@ use superstep_build::failure::Failure;
 /// Maximum number of rows in a table on the terminal.
 const MOST_ROWS: usize = 40;
 
-/// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the probe's own tables as text if it has a study.
-pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Failure> {
+/// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the probe's results as text.
+pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<String, Failure> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     let open = |row: &ProbedBenchmark| {
         let results = ProbeResults::open(&folder.join(&row.name).join("results"))?;
@@ -32,22 +32,14 @@ pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Fail
         .collect();
     let failed =
         |error: ReportError| Failure::internal("summarise the findings of the probe", error);
-    let found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
-    let is_known = found.is_some();
-    let mut found = found.unwrap_or_default();
-    let texts: Vec<String> = (found.tables.iter().enumerate())
-        .filter(|(index, table)| {
-            *index == 0 || table.name().starts_with(&format!("{}-", run.probe))
-        })
-        .filter(|(_, table)| is_known && table.rows() <= MOST_ROWS)
-        .map(|(_, table)| as_text(table))
-        .collect();
-    let figure = overheads(&run.suite, &run.probe, &costs(run));
-    found.tables.push(figure.table.clone());
-    found.figures.push(figure);
+    let mut found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
+    add_overheads(&mut found, &run.suite, &run.probe, &costs(run));
     write_found(folder, &found)?;
     write_run_page(folder, run, &found)?;
-    Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+    let texts = (found.tables.iter().enumerate())
+        .filter(|(index, table)| *index == 0 || table.name() == "published");
+    let texts: Vec<String> = texts.map(|(_, table)| as_text(table)).collect();
+    Ok(texts.join("\n\n"))
 }
 
 pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
@@ -95,9 +87,16 @@ pub fn write_page(
 fn as_text(table: &Table) -> String {
     let header = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(header, false);
-    for row in 0..table.rows() {
+    for row in 0..table.rows().min(MOST_ROWS) {
         let cells = table.texts(row).into_iter();
         text.add_row(cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())));
     }
-    table_lines(text, 1).join("\n")
+    let mut lines = table_lines(text, 1);
+    if table.rows() > MOST_ROWS {
+        let (rows, name) = (table.rows(), table.name());
+        lines.push(format!(
+            "the first {MOST_ROWS} of {rows} rows; tables/{name}.csv has all of them"
+        ));
+    }
+    lines.join("\n")
 }

@@ -21,7 +21,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Creates `<out>/<suite>/<UTC time>-<id>/` and points `latest` at it.
+    /// Creates `<out>/<suite>/<UTC time>-<id>/`.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
         let parent = out.join(suite);
         let shown = parent.display().to_string();
@@ -45,8 +45,6 @@ impl RunFolder {
                 Err(error) => return Err(fail(error)),
             }
         };
-        // Some file systems do not support links.
-        let _ = point_latest(&parent, &name);
         Self { path, _lock: None }.lock()
     }
 
@@ -66,6 +64,27 @@ impl RunFolder {
                 ..self
             }),
         }
+    }
+
+    /// Returns the newest run of a suite, which may have been interrupted.
+    pub fn newest(out: &Path, suite: &str) -> Option<Self> {
+        let runs = fs::read_dir(out.join(suite)).ok()?.flatten();
+        // `latest` is a link.
+        let runs = runs.filter(|run| run.file_type().is_ok_and(|kind| kind.is_dir()));
+        let runs = runs.map(|run| run.path());
+        let newest = runs.filter(|run| run.join("run.json").is_file()).max()?;
+        Some(Self::open(newest.canonicalize().unwrap_or(newest)))
+    }
+
+    /// Points `latest` beside this folder at it, unless the file system does not support links.
+    pub fn become_latest(&self) {
+        let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return;
+        };
+        let temporary = parent.join(format!(".latest-{}", std::process::id()));
+        let _ = fs::remove_file(&temporary);
+        let _ = std::os::unix::fs::symlink(name, &temporary)
+            .and_then(|()| fs::rename(&temporary, parent.join("latest")));
     }
 
     pub fn open(path: impl Into<PathBuf>) -> Self {
@@ -110,13 +129,6 @@ impl RunFolder {
         let hint = "give the folder of a run, such as out/thesis/latest";
         read_json(&path, SCHEMA_VERSION, FailureKind::Usage, hint)
     }
-}
-
-fn point_latest(parent: &Path, name: &str) -> io::Result<()> {
-    let temporary = parent.join(format!(".latest-{}", std::process::id()));
-    let _ = fs::remove_file(&temporary);
-    std::os::unix::fs::symlink(name, &temporary)?;
-    fs::rename(&temporary, parent.join("latest"))
 }
 
 #[cfg(test)]

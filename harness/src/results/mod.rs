@@ -1,5 +1,6 @@
 //! Results and messages of a run. `docs/results.md` documents the folders and the schema.
 
+mod card;
 mod folder;
 mod junit;
 mod partial;
@@ -7,13 +8,15 @@ mod reporter;
 mod slowdown;
 mod table;
 
+pub use card::card;
 pub use folder::RunFolder;
 pub use junit::write_junit;
-pub use partial::{in_situ_notes, not_compared, partial_notes, warnings, within_launch_notes};
-pub use reporter::{MessageFormat, Reporter, Step, is_coloured};
+pub use partial::note_lines;
+pub use reporter::{MessageFormat, Reporter, Step, VERBOSITY, Verbosity, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
-    counted, geometric_mean, human_bytes, human_count, plain_table, summary_table, table_lines,
+    MIN_TIME_S, counted, geometric_mean, human_bytes, human_count, plain_table, summary_table,
+    table_lines, time_ratio,
 };
 
 use std::path::Path;

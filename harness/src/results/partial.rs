@@ -1,87 +1,69 @@
-//! Notes below the table on the terminal: partial captures, estimates, warnings.
-
-use std::collections::BTreeMap;
+//! Notes on the terminal below the numbers: partial captures, estimates, warnings.
 
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, EstimatedTotal, NotCompared, RunSummary, SelectionSummary,
+    BenchmarkSummary, EstimatedTotal, RunSummary, SelectionSummary,
 };
 use superstep_trace::SampleUnit;
 
 use super::{human_bytes, human_count};
 
-pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
-    let mut lines = Vec::new();
-    // Each process has its own estimates.
-    let each =
-        summary
-            .benchmarks
-            .iter()
-            .flat_map(|benchmark| match benchmark.processes.is_empty() {
-                true => std::slice::from_ref(benchmark),
-                false => &benchmark.processes,
-            });
-    for benchmark in each {
-        let Some(selection) = &benchmark.selection else {
-            continue;
-        };
-        lines.push(format!(
-            "{}: {}; counts, bytes and communication above are for this part only",
-            benchmark.name,
-            selection.in_words()
-        ));
-        lines.extend(estimates(selection));
+/// Returns the notes about a benchmark, each with its label; warnings are last.
+pub fn notes(benchmark: &BenchmarkSummary) -> Vec<(&'static str, String)> {
+    let mut notes = Vec::new();
+    notes.extend(partial(benchmark, ""));
+    for process in &benchmark.processes {
+        notes.extend(partial(process, &format!("{}: ", process.name)));
     }
-    lines
+    if benchmark.in_situ {
+        let blocks = match benchmark.cta_blocks {
+            blocks if blocks.are_ctas() => String::new(),
+            blocks => format!(" (transfers between {blocks})"),
+        };
+        notes.push(format!(
+            "in situ{blocks}, added up while kernels ran, without a trace; numbers are exact unless bounds are given, which the \
+             table `bounds` lists by launch"
+        ));
+    }
+    let not_compared = benchmark.not_compared();
+    notes.extend(not_compared.map(|why| format!("not compared: {why}")));
+    let within = benchmark.within_launch.as_ref();
+    notes.extend(within.and_then(|it| it.in_words(benchmark.in_situ, human_bytes)));
+    let notes = notes.into_iter().map(|text| ("note", text));
+    let warnings = benchmark
+        .warnings()
+        .map(|it| ("warning", it.detail.clone()));
+    notes.chain(warnings).collect()
 }
 
-pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
-    let named = |one: &BenchmarkSummary| match one.cta_blocks {
-        blocks if blocks.are_ctas() => one.name.clone(),
-        blocks => format!("{} (transfers between {blocks})", one.name),
-    };
-    let in_situ = summary.benchmarks.iter().filter(|one| one.in_situ);
-    let names: Vec<String> = in_situ.map(named).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "in situ, added up while kernels ran, without a trace: {}; numbers are exact unless bounds are given, which the table \
-             `bounds` lists by launch",
-            names.join(", ")
-        )
-    })
-}
-
-pub fn warnings(summary: &RunSummary) -> Vec<String> {
-    let of = |benchmark: &BenchmarkSummary| {
-        let checks = benchmark.verification.iter().filter(|check| check.warning);
-        let lines = checks.map(|check| format!("warning: {}: {}", benchmark.name, check.detail));
-        lines.collect::<Vec<_>>()
-    };
-    summary.benchmarks.iter().flat_map(of).collect()
-}
-
-/// Returns a line for each benchmark whose CTAs exchange a notable part of the loaded bytes within launches.
-pub fn within_launch_notes(summary: &RunSummary) -> Vec<String> {
-    let of = |benchmark: &BenchmarkSummary| {
-        let within = benchmark.within_launch.as_ref()?;
-        let words = within.in_words(benchmark.in_situ, human_bytes)?;
-        Some(format!("note: {}: {words}", benchmark.name))
-    };
-    summary.benchmarks.iter().filter_map(of).collect()
-}
-
-/// Returns a line for each reason why benchmarks were not compared with golden results.
-pub fn not_compared(summary: &RunSummary) -> Vec<String> {
-    let mut names = BTreeMap::<NotCompared, Vec<&str>>::new();
+/// Returns a line for each note, with the benchmarks that it applies to.
+pub fn note_lines(summary: &RunSummary) -> Vec<String> {
+    let mut all: Vec<((&str, String), Vec<&str>)> = Vec::new();
     for benchmark in &summary.benchmarks {
-        if let Some(why) = benchmark.not_compared() {
-            names.entry(why).or_default().push(&benchmark.name);
+        for note in notes(benchmark) {
+            match all.iter_mut().find(|(other, _)| *other == note) {
+                Some((_, names)) => names.push(&benchmark.name),
+                None => all.push((note, vec![&benchmark.name])),
+            }
         }
     }
-    let line = |(why, names): (NotCompared, Vec<&str>)| {
-        let names = names.join(", ");
-        format!("not compared with a golden result ({why}): {names}")
-    };
-    names.into_iter().map(line).collect()
+    all.sort_by_key(|((label, _), _)| *label);
+    let line =
+        |((label, text), names): &(_, Vec<&str>)| format!("{label}: {}: {text}", names.join(", "));
+    all.iter().map(line).collect()
+}
+
+/// Describes a partial capture. Each process of several has its own estimates.
+fn partial(benchmark: &BenchmarkSummary, name: &str) -> Option<String> {
+    let selection = benchmark
+        .selection
+        .as_ref()
+        .filter(|_| benchmark.processes.is_empty())?;
+    let mut lines = vec![format!(
+        "{name}{}; counts, bytes and communication are of this part only, without reads of bytes that other launches or CTAs stored",
+        selection.in_words()
+    )];
+    lines.extend(estimates(selection));
+    Some(lines.join("\n"))
 }
 
 fn estimates(selection: &SelectionSummary) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Output of a running command: progress for humans on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -21,6 +22,20 @@ pub enum MessageFormat {
     Json,
 }
 
+/// Amount of text on standard error.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct Verbosity {
+    /// Print only warnings, errors and results.
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print each step of a build.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+}
+
+/// What [`Reporter::new`] applies.
+pub static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
+
 /// Returns whether text on standard output is coloured.
 pub fn is_coloured(choice: ColorChoice) -> bool {
     match choice {
@@ -38,16 +53,20 @@ pub fn is_coloured(choice: ColorChoice) -> bool {
 pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
-    terminal: bool,
+    /// Whether standard error shows one line of progress, which is overwritten.
+    has_bar: bool,
+    /// Whether standard error gets a line for each step.
     is_log: bool,
+    is_verbose: bool,
 }
 
 impl Reporter {
-    /// Creates a reporter that shows progress only if standard error is a terminal and messages are human-readable.
+    /// Creates a reporter. A terminal shows progress on one line, unless messages are JSON or `--quiet` or `--verbose` is given.
     pub fn new(format: MessageFormat) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let visible = terminal && format == MessageFormat::Human;
-        let target = match visible {
+        let Verbosity { quiet, verbose } = VERBOSITY.get().copied().unwrap_or_default();
+        let is_human = format == MessageFormat::Human;
+        let has_bar = is_human && !quiet && !verbose && std::io::stderr().is_terminal();
+        let target = match has_bar {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
@@ -55,19 +74,35 @@ impl Reporter {
         if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed_precise}] {msg}") {
             bar.set_style(style);
         }
-        if visible {
+        if has_bar {
             bar.enable_steady_tick(Duration::from_millis(120));
         }
         Self {
             format,
             bar,
-            terminal,
-            is_log: !terminal && format == MessageFormat::Human,
+            has_bar,
+            is_log: is_human && !has_bar && !quiet,
+            is_verbose: is_human && verbose,
         }
     }
 
     pub fn doing(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
+    }
+
+    /// Reports a short step, which only `--verbose` makes a line of.
+    pub fn detail(&self, what: String) {
+        if self.is_verbose {
+            self.line(&what);
+        }
+        self.doing(what);
+    }
+
+    /// Prints a line of progress, which `--quiet` leaves out.
+    pub fn note(&self, text: &str) {
+        if self.has_bar || self.is_log {
+            self.line(text);
+        }
     }
 
     /// Begins a step, which ends when the result is dropped. Its progress is the share of `capture` that has been read.
@@ -90,7 +125,7 @@ impl Reporter {
             let print = || {
                 let _ = writeln!(std::io::stderr(), "{text}");
             };
-            if self.terminal {
+            if self.has_bar {
                 self.bar.suspend(print);
             } else {
                 print();
@@ -151,7 +186,7 @@ impl Step {
     fn new(reporter: Reporter, what: String, capture: Option<&Capture>, is_logged: bool) -> Self {
         reporter.doing(what.clone());
         let started = Instant::now();
-        let ticks = reporter.is_log || reporter.terminal && capture.is_some();
+        let ticks = reporter.is_log || reporter.has_bar && capture.is_some();
         let ticker = ticks.then(|| {
             let (sender, receiver) = channel();
             let (reporter, what) = (reporter.clone(), what.clone());
@@ -191,8 +226,11 @@ impl Drop for Step {
             self.reporter.finish();
         } else if self.reporter.is_log {
             let seconds = self.started.elapsed().as_secs_f64();
-            self.reporter
-                .line(&format!("{}: {seconds:.2} s", self.what));
+            // Zero in two decimals.
+            if seconds >= 0.005 {
+                let what = &self.what;
+                self.reporter.line(&format!("{what}: {seconds:.2} s"));
+            }
         }
     }
 }

@@ -3,14 +3,24 @@
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
 use superstep_trace::KernelResources;
 
-use super::table::{geometric_mean, plain_table, table_lines};
+use super::table::{fitted_lines, geometric_mean};
+
+/// Columns, and how soon a narrow table leaves them out (never: 0).
+const COLUMNS: [(&str, u8); 9] = [
+    ("program", 0),
+    ("launches", 2),
+    ("native", 1),
+    ("traced", 1),
+    ("slowdown", 0),
+    ("registers", 0),
+    ("spilled", 4),
+    ("CTAs/SM", 3),
+    ("occupancy", 1),
+];
 
 /// Formats a line per program, with a line per kernel below it if it has several, and lists programs that are left out.
-pub fn slowdown_table(run: &RunSummary) -> String {
-    let header = "program, launches, native, traced, slowdown, registers, spilled, CTAs/SM, \
-                  occupancy";
-    let mut table = plain_table(header.split(", "), false);
-    let (mut slowdowns, mut left_out) = (Vec::new(), Vec::new());
+pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
+    let (mut rows, mut slowdowns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for benchmark in &run.benchmarks {
         let name = &benchmark.name;
         let [native, traced] = match kernel_s(benchmark) {
@@ -25,14 +35,14 @@ pub fn slowdown_table(run: &RunSummary) -> String {
         let only = (kernels.first()).filter(|_| kernels.len() == 1);
         let launches = benchmark.launches.unwrap_or(0);
         let name = format!("{}/{name}", run.suite);
-        table.add_row(cells(name, launches, [native * 1e3, traced * 1e3], only));
+        rows.push(cells(name, launches, [native * 1e3, traced * 1e3], only));
         for kernel in kernels.iter().filter(|_| only.is_none()) {
             let name = format!("  {}", kernel.name);
             let times = [kernel.native_ns, kernel.traced_ns].map(|ns| ns as f64 / 1e6);
-            table.add_row(cells(name, kernel.launches, times, Some(kernel)));
+            rows.push(cells(name, kernel.launches, times, Some(kernel)));
         }
     }
-    let mut lines = table_lines(table, 1);
+    let mut lines = fitted_lines(&COLUMNS, &rows, 1, false, width);
     let programs = slowdowns.len();
     if let Some(mean) = geometric_mean(slowdowns) {
         lines.push(format!(

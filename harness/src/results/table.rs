@@ -1,54 +1,57 @@
 //! Formats human-readable tables and numbers.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets,
+};
 use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
+use superstep_trace::Backend;
 
-pub fn summary_table(summary: &RunSummary, color: bool) -> String {
-    let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, within launches, \
-                  native, traced, slowdown, capture, B/access";
-    let mut table = plain_table(header.split(", "), color);
-    for benchmark in &summary.benchmarks {
-        table.add_row(row(benchmark));
-    }
-    table_lines(table, 2).join("\n")
+/// Columns of the summary table, and how soon a narrow table leaves them out (never: 0).
+const COLUMNS: [(&str, u8); 15] = [
+    ("benchmark", 0),
+    ("status", 0),
+    ("launches", 4),
+    ("CTAs", 9),
+    ("loads", 5),
+    ("stores", 5),
+    ("atomics", 8),
+    ("bytes loaded\nand stored", 2),
+    ("communicated\nof stored", 1),
+    ("within launches\nof loaded", 1),
+    ("native", 6),
+    ("traced", 6),
+    ("slowdown", 3),
+    ("capture", 7),
+    ("B/access", 10),
+];
+
+pub fn summary_table(summary: &RunSummary, color: bool, width: usize) -> String {
+    let is_gpu = summary.backend == Backend::Cuda;
+    let rows = summary.benchmarks.iter().map(|one| row(one, is_gpu));
+    fitted_lines(&COLUMNS, &rows.collect::<Vec<_>>(), 2, color, width).join("\n")
 }
 
-fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
-    let color = match benchmark.status {
-        Status::Passed => Color::Green,
-        Status::Failed => Color::Red,
-        Status::Skipped => Color::Yellow,
-    };
+fn row(benchmark: &BenchmarkSummary, is_gpu: bool) -> Vec<Cell> {
     let mut status = match &benchmark.failure {
         Some(failure) => format!("{} ({})", benchmark.status.as_str(), failure.kind),
         None => benchmark.status.as_str().to_owned(),
     };
-    if let Some(why) = benchmark.not_compared() {
-        status.push_str(&format!(", not compared: {why}"));
+    if benchmark.not_compared().is_some() {
+        status.push_str(", not compared");
     }
-    let earlier = benchmark.earlier_attempts.len() as u64;
-    if earlier > 0 {
-        status.push_str(&format!(" after {}", counted(earlier, "failed attempt")));
+    let warnings = benchmark.warnings().count() as u64;
+    if warnings > 0 {
+        status.push_str(&format!(", {}", counted(warnings, "warning")));
     }
-    let unless_known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let count = |number: Option<u64>| unless_known(number.map(human_count));
-    let size = |bytes: Option<u64>| unless_known(bytes.map(human_bytes));
-    let seconds = |seconds: Option<f64>, spread: Option<Spread>| match spread {
-        Some(Spread { median, min, max }) => format!("{median:.2} s ({min:.2} to {max:.2})"),
-        None => unless_known(seconds.map(|seconds| format!("{seconds:.2} s"))),
-    };
+    status.extend(attempts(benchmark).map(|text| format!(" {text}")));
+    let count = |number: Option<u64>| or_dash(number.map(human_count));
+    let size = |bytes: Option<u64>| or_dash(bytes.map(human_bytes));
     let (times, repeats) = (&benchmark.seconds, benchmark.repeats.unwrap_or_default());
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
-    let share = (benchmark.communication)
-        .map(|it| it.share_in_words(|share| format!("{:.1} %", 100.0 * share)));
-    let within = (benchmark.within_launch.as_ref()).map(|it| {
-        format!(
-            "{}{:.1} %",
-            if benchmark.in_situ { "≥ " } else { "" },
-            100.0 * it.share()
-        )
-    });
+    let share = (benchmark.communication).map(|it| it.share_in_words(percent));
+    let within = (benchmark.within_launch.as_ref())
+        .map(|it| at_least(benchmark.in_situ) + &percent(it.share()));
     let per_access = bytes_per_access(benchmark).map(|bytes| format!("{bytes:.3}"));
     let name = Cell::new(&benchmark.name);
     let numbers = [
@@ -58,26 +61,79 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         count(threads.map(|threads| threads.stores)),
         count(threads.map(|threads| threads.atomics)),
         size(bytes.map(|bytes| bytes.with_atomics()[0].saturating_add(bytes.stored))),
-        unless_known(share),
-        unless_known(within),
-        seconds(times.native, repeats.native),
-        seconds(times.traced, repeats.traced),
-        unless_known(slowdown(times).map(|ratio| format!("{ratio:.1}x"))),
+        or_dash(share),
+        or_dash(within),
+        or_dash(seconds(times.native, repeats.native)),
+        or_dash(seconds(times.traced, repeats.traced)),
+        or_dash(slowdown(times, is_gpu)),
         size(benchmark.capture_bytes),
-        unless_known(per_access),
+        or_dash(per_access),
     ];
-    let cells = [name, Cell::new(status).fg(color)].into_iter();
+    let cells = [
+        name,
+        Cell::new(status).fg(Color::AnsiValue(color_of(benchmark))),
+    ]
+    .into_iter();
     cells.chain(numbers.map(Cell::new)).collect()
 }
 
-/// Returns the slowdown of the kernels, or of the whole program if their times are unknown.
-fn slowdown(seconds: &Seconds) -> Option<f64> {
-    let ratio = |native: Option<f64>, traced: Option<f64>| {
-        let native = native.filter(|native| *native > 0.0)?;
-        Some(traced? / native)
-    };
-    ratio(seconds.native_kernel, seconds.traced_kernel)
-        .or_else(|| ratio(seconds.native, seconds.traced))
+/// Returns text such as "after 1 failed attempt", or `None` if there was no other attempt.
+pub(super) fn attempts(benchmark: &BenchmarkSummary) -> Option<String> {
+    let earlier = benchmark.earlier_attempts.len() as u64;
+    (earlier > 0).then(|| format!("after {}", counted(earlier, "failed attempt")))
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// Returns the sign before a lower bound.
+pub(super) fn at_least(is_bound: bool) -> String {
+    if is_bound { "≥ " } else { "" }.to_owned()
+}
+
+pub(super) const YELLOW: u8 = 3;
+
+/// Returns the color of a status, one of the terminal's 8.
+pub(super) fn color_of(benchmark: &BenchmarkSummary) -> u8 {
+    match benchmark.status {
+        Status::Passed if benchmark.warnings().next().is_some() => YELLOW,
+        Status::Passed => 2,
+        Status::Failed => 1,
+        Status::Skipped => YELLOW,
+    }
+}
+
+/// Formats a duration, with its spread if it was measured several times.
+pub(super) fn seconds(seconds: Option<f64>, spread: Option<Spread>) -> Option<String> {
+    match spread {
+        Some(Spread { median, min, max }) => Some(format!("{median:.2} s ({min:.2} to {max:.2})")),
+        None => seconds.map(|seconds| format!("{seconds:.2} s")),
+    }
+}
+
+/// Time in seconds below which ratios of times are mostly noise.
+pub const MIN_TIME_S: f64 = 0.05;
+
+/// Returns `after / before`, or `None` if either time is too short to be meaningful.
+pub fn time_ratio(before: f64, after: f64) -> Option<f64> {
+    (before.min(after) >= MIN_TIME_S).then(|| after / before)
+}
+
+/// Formats the slowdown of the kernels, or of the whole program if the kernels' times are unknown or too short. The clock of a GPU
+/// measures short times as well.
+pub(super) fn slowdown(seconds: &Seconds, is_gpu: bool) -> Option<String> {
+    let kernels = seconds.native_kernel.zip(seconds.traced_kernel);
+    let of_kernels = kernels.and_then(|(native, traced)| match is_gpu && native > 0.0 {
+        true => Some(traced / native),
+        false => time_ratio(native, traced),
+    });
+    let whole = || time_ratio(seconds.native?, seconds.traced?);
+    Some(format!("{:.1}x", of_kernels.or_else(whole)?))
 }
 
 fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
@@ -117,6 +173,38 @@ pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool
     let bold = |title: T| Cell::new(title).add_attribute(Attribute::Bold);
     table.set_header(header.into_iter().map(bold));
     table
+}
+
+/// Returns the lines of a table with all columns of rank 0, and others in the order of their ranks as long as they fit into `width`
+/// characters.
+pub(super) fn fitted_lines<T: Into<Cell> + Clone>(
+    columns: &[(&str, u8)],
+    rows: &[Vec<T>],
+    left: usize,
+    color: bool,
+    width: usize,
+) -> Vec<String> {
+    let mut table = plain_table(columns.iter().map(|(title, _)| *title), color);
+    for row in rows {
+        table.add_row(row.clone());
+    }
+    let widths = table.column_max_content_widths();
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|&column| columns[column].1);
+    // A column has a space on each side; the last one is trimmed.
+    let mut free = (width + 1) as i64;
+    for column in order {
+        let needed = i64::from(widths[column]) + 2;
+        if columns[column].1 == 0 || needed <= free {
+            free -= needed;
+            continue;
+        }
+        free = 0;
+        if let Some(column) = table.column_mut(column) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
+    table_lines(table, left)
 }
 
 /// Returns the lines of a table, right-aligned after the first `left` columns.

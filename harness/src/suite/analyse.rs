@@ -1,6 +1,6 @@
 //! Analyses captures, and draws the report of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{Matching, Options};
@@ -11,7 +11,7 @@ use superstep_analysis::run_summary::{
 use superstep_analysis::{Analysis, analyse_within, tables};
 use superstep_report::{ReportError, page, published};
 use superstep_table::Table;
-use superstep_trace::Capture;
+use superstep_trace::{ArrayName, Capture, SourcePlace};
 
 use crate::capture;
 use crate::results::RunFolder;
@@ -22,7 +22,6 @@ use superstep_build::failure::{Failure, FailureKind, chain};
 /// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which is also used for temporary files.
 pub(super) fn benchmark(
     capture: &Capture,
-    sources: Option<&Path>,
     folder: &Path,
     options: &AnalysisOptions,
     record: &mut BenchmarkSummary,
@@ -33,10 +32,7 @@ pub(super) fn benchmark(
         matching: options.matching,
         ..Options::everything()
     };
-    let mut analysis = analyse_within(capture, kept, &limit).map_err(capture::failure)?;
-    if let Some(sources) = sources {
-        name_arrays(capture, sources, &mut analysis);
-    }
+    let analysis = analyse_within(capture, kept, &limit).map_err(capture::failure)?;
     let check = verify::uninitialised(&analysis, capture.sites());
     record.verification.push(check);
     let mut communication = CommunicationSummary::from(&analysis.communication.total);
@@ -66,25 +62,25 @@ pub(super) fn communication(
     analyse_within(capture, kept, &limit).map_err(capture::failure)
 }
 
-/// Names allocations after the variables in the source lines that allocate them.
-fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
+/// Returns the variables in the source lines that allocate a capture's memory.
+pub(super) fn array_names(capture: &Capture, folder: &Path) -> Vec<ArrayName> {
+    let places = capture.allocations().iter();
+    let places: BTreeSet<&SourcePlace> = places.filter_map(|it| it.place.as_ref()).collect();
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
-    for allocation in capture.allocations() {
-        let Some(place) = &allocation.place else {
-            continue;
-        };
+    let mut names = Vec::new();
+    for place in places {
         let text = (sources.entry(&place.file))
             .or_insert_with(|| std::fs::read_to_string(folder.join(&place.file)).ok());
         let line = (place.line as usize)
             .checked_sub(1)
             .and_then(|before| text.as_ref()?.lines().nth(before));
         let name = line.and_then(|line| arrays::variable(line, place.column));
-        if let (Some(name), Some(info)) =
-            (name, analysis.allocations.get_mut(allocation.id.0 as usize))
-        {
-            info.name = name.to_owned();
-        }
+        names.extend(name.map(|name| ArrayName {
+            place: place.clone(),
+            name: name.to_owned(),
+        }));
     }
+    names
 }
 
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {

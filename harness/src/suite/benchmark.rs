@@ -1,5 +1,6 @@
 //! Runs the three variants of one benchmark, then verifies and analyses the results.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -8,8 +9,9 @@ use superstep_analysis::Analysis;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Reproducibility, Status,
 };
+use superstep_report::page::source_file;
 use superstep_table::Table;
-use superstep_trace::Capture;
+use superstep_trace::{Capture, Names};
 
 use super::execute::{Case, Kind, Run};
 use super::processes;
@@ -21,6 +23,7 @@ use superstep_build::bail;
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
+use superstep_build::manifest::Language;
 
 /// Number of repeated runs that show whether a program's results vary.
 pub(super) const MORE_RUNS: u32 = 3;
@@ -118,7 +121,7 @@ impl Attempt<'_> {
         capture_folder: &Path,
         place: &Path,
     ) -> Result<(), Failure> {
-        let capture = capture::open(capture_folder)?;
+        let capture = self.open_named(capture_folder)?;
         for kernel in &mut self.record.kernel_times {
             kernel.name = capture.sites().display_name(&kernel.name).to_owned();
         }
@@ -148,6 +151,21 @@ impl Attempt<'_> {
         Ok(())
     }
 
+    /// Opens a capture of the traced run, after adding the names of its program and arrays to it.
+    pub(super) fn open_named(&self, folder: &Path) -> Result<Capture, Failure> {
+        let mut capture = capture::open(folder)?;
+        let mut units = self.case.benchmark.translation_units.iter();
+        let program = (units.next()).filter(|unit| unit.language != Language::Built);
+        let sources = self.executables.sources.as_deref();
+        let arrays = sources.map(|sources| analyse::array_names(&capture, sources));
+        let names = Names {
+            program: program.map(|unit| unit.file.display().to_string()),
+            arrays: arrays.unwrap_or_default(),
+        };
+        capture.add_names(names).map_err(capture::failure)?;
+        Ok(capture)
+    }
+
     /// Adds the likely reason to failed digest comparisons.
     fn explain_order(&mut self, order: Order) {
         let digests = ["golden", "repeats-agree"];
@@ -171,7 +189,9 @@ impl Attempt<'_> {
         };
         self.record.inputs = native.inputs.iter().map(input_record).collect();
         self.record.seconds.native = Some(native.wall_s());
-        self.ended_well(&native)?;
+        if let Err(failure) = self.ended_well(&native) {
+            return Err(self.located(failure, &native, capture_folder));
+        }
         if let Ok(summary) = &native.summary
             && !summary.device.name.is_empty()
         {
@@ -188,7 +208,11 @@ impl Attempt<'_> {
             case.execute(Kind::Traced, &executables.traced, &place, capture)?
         };
         self.record.seconds.traced = Some(traced.wall_s());
-        self.ended_well(&traced)?;
+        if let Err(failure) = self.ended_well(&traced) {
+            // The capture of a failed program may be unreadable.
+            let _ = self.open_named(capture_folder);
+            return Err(failure);
+        }
         let counted = {
             let _step = self.step("counting run", None);
             case.execute(Kind::Counted, &executables.counted, &place, None)?
@@ -211,6 +235,39 @@ impl Attempt<'_> {
             traced,
             counted,
         })
+    }
+
+    /// Adds to the failure of a program whose kernel faulted where that was, which only the traced program shows.
+    fn located(&mut self, mut failure: Failure, native: &Run, capture_folder: &Path) -> Failure {
+        let faults = verify::check_runtime(native.files.name, &native.summary);
+        if native.summary.is_err() || !verify::faulted(&faults) {
+            return failure;
+        }
+        self.add_checks(faults);
+        let found = || -> Result<Option<String>, Failure> {
+            let _step = self.step("traced run, to locate the fault", None);
+            let place = self
+                .suite
+                .progress
+                .folder
+                .benchmark(&self.case.benchmark.name);
+            let (program, capture) = (&self.executables.traced, Some(capture_folder));
+            let traced = self.case.execute(Kind::Traced, program, &place, capture)?;
+            if traced.processes.is_empty() {
+                let capture = self.open_named(capture_folder)?;
+                let checks = verify::checks(&verify::scan(&capture).map_err(capture::failure)?);
+                if let Some(outside) = verify::outside_allocations(&checks) {
+                    return Ok(Some(outside.detail.clone()));
+                }
+            }
+            let faults = traced.summary.ok().map(|summary| summary.faults);
+            Ok(faults.and_then(|faults| faults.into_iter().next()))
+        };
+        // The untraced program's failure is reported in any case.
+        if let Ok(Some(text)) = found() {
+            failure.message.push_str(&format!("\n  traced: {text}"));
+        }
+        failure
     }
 
     /// Returns a failure or a warning if the program launched no kernel, unless its manifest expects that.
@@ -267,23 +324,35 @@ impl Attempt<'_> {
             self.add_checks([check]);
             self.record.selection = Some(summary);
         }
+        if let Some(sources) = &self.executables.sources {
+            self.keep_sources(capture, sources);
+        }
         let totals = verify::totals(scan);
         self.fill_totals(scan, &totals);
         let begin = Instant::now();
         let folder = self.suite.progress.folder.tables(&self.record.name);
-        let (sources, options) = (
-            self.executables.sources.as_deref(),
-            &self.suite.options.analysis,
-        );
+        let options = &self.suite.options.analysis;
         let _step = self.step("analysis", Some(capture));
-        let (analysis, tables) =
-            analyse::benchmark(capture, sources, &folder, options, &mut self.record)?;
+        let (analysis, tables) = analyse::benchmark(capture, &folder, options, &mut self.record)?;
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
         Ok(Filled {
             totals,
             analysis,
             tables,
         })
+    }
+
+    /// Copies the source files of the program's accesses into the run's folder, for the report.
+    fn keep_sources(&self, capture: &Capture, folder: &Path) {
+        let files = capture.sites().iter().map(|site| &*site.file);
+        let files: BTreeSet<&str> = files.filter(|file| !file.is_empty()).collect();
+        for file in files {
+            let run = self.suite.progress.folder.path();
+            let kept = source_file(run, &self.record.name, file);
+            // The report does without a file that cannot be read or kept.
+            let _ = kept.parent().map(fs::create_dir_all);
+            let _ = fs::copy(folder.join(file), kept);
+        }
     }
 
     pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {
@@ -348,9 +417,14 @@ impl Attempt<'_> {
             number => format!(" ({number} checks failed in total)"),
         };
         let (name, check, detail) = (&self.record.name, &first.check, &first.detail);
+        let checks = &self.record.verification;
+        let outside = verify::outside_allocations(checks).filter(|_| verify::faulted(checks));
+        let place = outside.map_or(String::new(), |check| {
+            format!("\n  traced: {}", check.detail)
+        });
         bail!(
             Verification,
-            "failed to verify {name}: {check}: {detail}{more}"
+            "failed to verify {name}: {check}: {detail}{more}{place}"
         )
     }
 }

@@ -37,7 +37,7 @@ impl<'a> Attempt<'a> {
             );
         }
         let captures: Vec<Capture> = (runs.traced.processes.iter())
-            .map(|process| capture::open(process.capture.as_deref().unwrap_or(place)))
+            .map(|process| self.open_named(process.capture.as_deref().unwrap_or(place)))
             .collect::<Result<_, _>>()?;
         let scans: Vec<CaptureScan> = {
             let _step = self.step("verification", None);

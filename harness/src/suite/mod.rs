@@ -100,9 +100,12 @@ impl<'a> SuiteRun<'a> {
         }
         if !stopped {
             let _step = reporter.step("figures and report", None);
-            if let Err(failure) = redraw(&self.progress.folder, &self.progress.summary) {
-                reporter.line(&format!("warning: {failure}"));
-                reporter.message("warning", json!({ "message": failure.message }));
+            match redraw(&self.progress.folder, &self.progress.summary) {
+                Ok(()) => self.progress.folder.become_latest(),
+                Err(failure) => {
+                    reporter.line(&format!("warning: {failure}"));
+                    reporter.message("warning", json!({ "message": failure.message }));
+                }
             }
         }
         let (summary, folder) = self.progress.end(!stopped)?;
@@ -208,7 +211,7 @@ fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
             failure.kind,
             failure.message.replace('\n', "\n  ")
         )),
-        None => reporter.line(&format!("{}: {status}", result.name)),
+        None => reporter.note(&format!("{}: {status}", result.name)),
     }
 }
 

@@ -157,12 +157,14 @@ pub struct SuiteOptions {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
-    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete,
-    /// start a new one.
+    /// Continue the newest interrupted run, or the one in RUN_DIR.
+    ///
+    /// If the newest run is complete, start a new one.
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
     pub resume: Option<Option<PathBuf>>,
-    /// Run each untraced and each traced program N times. Times are reported as median, minimum and maximum; the traces must
-    /// be equal.
+    /// Run each program N times.
+    ///
+    /// Times are reported as median, minimum and maximum; the traces must be equal.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
     /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result lists the

@@ -246,7 +246,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     let number = early.len();
     let subject = match early {
         [_] => first.process.to_string(),
-        _ => format!("{number} processes ({} first)", first.process),
+        _ => format!("{number} processes (the first is {})", first.process),
     };
     Some(match early.iter().find(|early| !early.is_whole) {
         None => verify::passed(NAME, format!("{subject} {how}; all launches had ended")),

@@ -44,17 +44,17 @@ impl Progress {
                 .collect(),
             ..RunSummary::default()
         };
-        let latest = options.out.join(suite).join("latest");
         let earlier = match &options.running.resume {
             None => None,
             Some(Some(folder)) => Some(Self::resume(RunFolder::open(folder), &fresh)?),
-            Some(None) if !latest.join("run.json").is_file() => None,
-            Some(None) => {
-                let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
-                let newest = folder.read_summary()?;
-                let is_open = !newest.complete && !newest.planned.is_empty();
-                is_open.then(|| Self::resume(folder, &fresh)).transpose()?
-            }
+            Some(None) => match RunFolder::newest(&options.out, suite) {
+                None => None,
+                Some(folder) => {
+                    let newest = folder.read_summary()?;
+                    let is_open = !newest.complete && !newest.planned.is_empty();
+                    is_open.then(|| Self::resume(folder, &fresh)).transpose()?
+                }
+            },
         };
         if let Some(progress) = earlier {
             reporter.line(&format!(

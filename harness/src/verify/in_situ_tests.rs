@@ -244,7 +244,7 @@ fn contradictory_sums_are_found() {
         it.received.receiver_cta = 2
     }] {
         let found = broken(change).unwrap();
-        assert!(found.contains("no such CTA"), "{found}");
+        assert!(found.contains("is outside its grid"), "{found}");
     }
 }
 

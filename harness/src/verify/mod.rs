@@ -27,8 +27,10 @@ pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{
     OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
 };
-pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};
-pub use scan::{checks, uninitialised};
+pub use runtime::{
+    capture_complete, check_runtime, faulted, launched, opaque_assembly, shared_memory,
+};
+pub use scan::{checks, outside_allocations, uninitialised};
 pub use selection::check_selection;
 pub use superstep_analysis::scan::{CaptureScan, scan};
 pub use totals::{Totals, same_each_launch, steady_totals, totals};

@@ -7,9 +7,16 @@ use super::{failed, passed, warned};
 use crate::suite::NoSummary;
 use superstep_build::run::Summary;
 
+const FAULTS: &str = "no-faults";
+
+/// Returns whether a kernel faulted.
+pub fn faulted(checks: &[Check]) -> bool {
+    let mut faults = checks.iter().filter(|check| check.check == FAULTS);
+    faults.any(Check::failed)
+}
+
 /// Checks that a runtime ended properly and lost nothing.
 pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
-    const FAULTS: &str = "no-faults";
     const LOST: &str = "nothing-lost";
     let summary = match summary {
         Ok(summary) => summary,

@@ -10,11 +10,7 @@ use superstep_trace::{LaunchOutcome, SiteTable};
 
 use super::{failed, passed, warned};
 
-const CHECKS: [(&str, usize); 3] = [
-    ("inside-grid", OUTSIDE_GRID),
-    ("inside-allocations", OUTSIDE_ALLOCATIONS),
-    ("known-sites", UNKNOWN_SITES),
-];
+const INSIDE: &str = "inside-allocations";
 
 pub fn checks(scan: &CaptureScan) -> Vec<Check> {
     let launches = scan.launches.iter();
@@ -23,23 +19,53 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
         "{accesses} thread accesses in {} launches",
         scan.launches.len()
     );
-    let checks = CHECKS.map(|(name, kind)| {
-        let violation = &scan.violations[kind];
-        let groups = violation.groups;
-        let behind = &scan.violations[PAST_ALLOCATIONS];
-        match (&violation.first, &behind.first) {
-            (None, Some((_, first))) if kind == OUTSIDE_ALLOCATIONS => warned(
-                name,
-                format!(
-                    "{} access groups are past the end of an allocation but in its last page, which a GPU tolerates; the first: {first}",
-                    behind.groups
-                ),
+    let check = |name, kind| match found(scan, kind) {
+        Some(found) => failed(name, found),
+        None => passed(name, &all),
+    };
+    let inside = match (
+        found(scan, OUTSIDE_ALLOCATIONS),
+        found(scan, PAST_ALLOCATIONS),
+    ) {
+        (None, Some(behind)) => warned(
+            INSIDE,
+            format!(
+                "accesses past the end of an allocation but in its last page, which a GPU tolerates: {behind}"
             ),
-            (None, _) => passed(name, &all),
-            (Some((_, first)), _) => failed(name, format!("{groups} access groups; the first: {first}")),
-        }
-    });
-    checks.into_iter().chain([launch_totals(scan)]).collect()
+        ),
+        _ => check(INSIDE, OUTSIDE_ALLOCATIONS),
+    };
+    vec![
+        check("inside-grid", OUTSIDE_GRID),
+        inside,
+        check("known-sites", UNKNOWN_SITES),
+        launch_totals(scan),
+    ]
+}
+
+/// Returns the check of addresses, if some are outside of allocations.
+pub fn outside_allocations(checks: &[Check]) -> Option<&Check> {
+    let mut found = checks.iter().filter(|check| check.check == INSIDE);
+    found.find(|check| check.failed() || check.warning)
+}
+
+/// Describes the access groups with a problem.
+fn found(scan: &CaptureScan, kind: usize) -> Option<String> {
+    let violation = &scan.violations[kind];
+    let mut firsts: Vec<_> = violation.first.values().collect();
+    firsts.sort();
+    let more = firsts.split_off(firsts.len().min(NAMED)).len();
+    let firsts: Vec<&str> = firsts.iter().map(|(_, text)| text.as_str()).collect();
+    let text = format!(
+        "{} access groups; the first: {}",
+        violation.groups,
+        firsts.join("; ")
+    );
+    match (firsts.is_empty(), more) {
+        (true, _) => None,
+        (_, 0) => Some(text),
+        _ => Some(format!("{text}; and {more} more sites")),
+    }
 }
 
 fn launch_totals(scan: &CaptureScan) -> Check {
@@ -64,7 +90,7 @@ fn launch_totals(scan: &CaptureScan) -> Check {
 
 const UNINITIALISED: &str = "initialised-reads";
 
-/// Number of sites in the message; the table lists all.
+/// Number of sites in a message.
 const NAMED: usize = 3;
 
 /// Warns about reads of device memory that was never written, a bug in the program.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use superstep_analysis::run_summary::{Check, NotCompared, Reproducibility};
 use superstep_testing::{self as testing, CaptureBuilder};
-use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Site};
+use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Site, SourcePlace};
 
 use super::*;
 use superstep_build::manifest::Expected;
@@ -41,7 +41,12 @@ pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
         true => AllocationKind::Device,
         false => AllocationKind::Managed,
     };
-    capture.allocate(BASE, 256, kind);
+    let place = SourcePlace {
+        file: "main.cu".into(),
+        line: 7,
+        column: 3,
+    };
+    capture.allocate_from(Some(place), BASE, 256, kind);
     for fault in [Fault::default(), fault] {
         let launch = capture.begin(testing::launch("k", 2, 32));
         let mut groups = Vec::new();
@@ -125,6 +130,25 @@ fn an_access_that_is_partly_outside_every_allocation_is_found() {
             .contains("0x10fe"),
         "the last thread of the last CTA"
     );
+}
+
+#[test]
+fn accesses_outside_allocations_name_each_line_and_the_array() {
+    let found = failing(Fault {
+        address: 2,
+        store_address: 0x7000,
+        ..Fault::default()
+    });
+    let detail = &found[0].1;
+    assert!(detail.starts_with("3 access groups; "), "{detail}");
+    for part in [
+        "(load at toy.cu:10): address 0x10fe",
+        ", others of the warp in allocation #0 (256 bytes, allocated at main.cu:7); launch 1",
+        "(store at toy.cu:11): address 0x8000",
+        ", 28416 bytes past allocation #0 (256 bytes, allocated at main.cu:7)",
+    ] {
+        assert!(detail.contains(part), "{part}: {detail}");
+    }
 }
 
 #[test]

@@ -83,13 +83,21 @@ fn has_all_accesses(run: &Path) {
 fn make_builds_the_project() {
     let folder = tempfile::tempdir().unwrap();
     let project = copy(folder.path());
-    build(folder.path(), &project, &["make", "-j2"]);
+    let (_, err) = build(folder.path(), &project, &["make", "-j2"]);
+    assert!(
+        err.contains("CUDA files compiled; to trace the program: superstep run PROGRAM"),
+        "{err}"
+    );
     runs_and_is_traced(folder.path(), &project);
     let dependencies = fs::read_to_string(project.join("main.d")).unwrap();
     assert!(dependencies.starts_with("main.o:"), "{dependencies}");
     assert!(dependencies.contains("parts.h") && !dependencies.contains("module.h"));
-    let (out, _) = build(folder.path(), &project, &["make"]);
+    let (out, err) = build(folder.path(), &project, &["make"]);
     assert!(out.contains("up to date"), "{out}");
+    assert!(
+        err.contains("called no nvcc") && err.contains("make NVCC=nvcc CUDA_HOME=/"),
+        "{err}"
+    );
     is_explained_and_injected_into(folder.path(), &project);
     // Some build systems name libraries before the objects, which works for shared libraries.
     fs::write(project.join("empty.cpp"), "int main() {}\n").unwrap();

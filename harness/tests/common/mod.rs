@@ -45,6 +45,11 @@ pub fn run(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap_or(-1), text(stdout), text(stderr))
 }
 
+/// Returns text without line breaks between its words.
+pub fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Writes a suite of one benchmark, `toy`, into `folder/suite`. `source` and `size` are YAML.
 pub fn write_suite(folder: &Path, source: &str, size: &str, program: &str) -> PathBuf {
     let suite = folder.join("suite");

@@ -77,6 +77,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     let (code, out, err) = run(&mut campaign(folder, "one", "7"));
     assert_eq!(code, 0, "{out}\n{err}");
     assert_eq!(made(folder, "one"), 40);
+    assert!(out.contains("SDC") && out.contains("toy.cu:"), "{out}");
 
     // The process ID varies the points of interruption from run to run.
     let chance = std::process::id() as usize;
@@ -94,7 +95,11 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     let (code, out, err) = run(&mut campaign(folder, "two", "7"));
     assert_eq!(code, 0, "{out}\n{err}");
 
-    for file in ["toy/outcomes.csv", "tables/injection.csv"] {
+    for file in [
+        "toy/outcomes.csv",
+        "tables/injection.csv",
+        "tables/vulnerable-lines.csv",
+    ] {
         let read = |out: &str| {
             let path = folder.join(out).join("injection/toys").join(file);
             fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

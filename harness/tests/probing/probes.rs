@@ -58,7 +58,18 @@ fn the_example_in_the_documentation_works() {
     fs::write(folder.path().join("widths.yaml"), &yaml[0]).unwrap();
     fs::write(folder.path().join("widths.cu"), &handler[0]).unwrap();
     fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
-    probe(folder.path(), &["widths.yaml", "twice.cu"]);
+    let out = probe(folder.path(), &["widths.yaml", "twice.cu"]);
+    let line = out.lines().find(|line| line.contains("twice.cu:"));
+    let cells: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(cells[..3], ["twice", "bytes", "twice"], "{out}");
+    assert_eq!(cells[4..], ["16000", "100.0"], "{out}");
+    let page = fs::read_to_string(folder.path().join("out/probes/widths/twice/index.html"));
+    let page = page.unwrap();
+    assert!(page.contains(cells[3]) && page.contains("16000"), "{page}");
+    assert!(
+        !page.contains("SASSI") && !page.contains("Ocelot"),
+        "{page}"
+    );
     let tables = folder.path().join("out/probes/widths/twice/twice/tables");
     let totals = fs::read_to_string(tables.join("probe_totals.csv")).unwrap();
     // Two launches, each with 1000 threads that load and store a 4-byte number.

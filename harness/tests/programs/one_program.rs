@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{run, superstep};
+use crate::common::{run, superstep, unwrapped};
 use serde_json::Value;
 
 /// Reads numbers from a file, scales them, prints a time, and exits with code 7.
@@ -82,6 +82,24 @@ fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
         "{printed}"
     );
 
+    // Commands that read the capture later use the names of the program and of its arrays.
+    let capture = "out/scale/latest/benchmarks/scale/capture";
+    let (_, out, _) = run(superstep(folder.path()).args(["info", capture]));
+    assert!(
+        out.contains("program       scale.cu an argument\n"),
+        "{out}"
+    );
+    let mut export = superstep(folder.path());
+    run(export.args(["export", "--format", "csv", capture, "-o", "exported"]));
+    run(superstep(folder.path()).args(["analyse", capture, "-o", "analysed"]));
+    for (table, row) in [
+        ("exported/allocations.csv", ",device,device,scale.cu,15,"),
+        ("analysed/arrays.csv", "\ndevice,scale.cu:15,"),
+    ] {
+        let text = fs::read_to_string(folder.path().join(table)).unwrap();
+        assert!(text.contains(row), "{table}: {text}");
+    }
+
     // On the other machine, there is neither the source nor the file.
     let (code, out, err) = run(superstep(folder.path())
         .args(["bundle", "scale.cu", "--out", "bundle"])
@@ -159,10 +177,7 @@ fn missing_options_are_suggested() {
     ]);
     assert_eq!(code, 0, "{out}\n{err}");
     let warning = "without one line, in which two untraced runs differ from each other";
-    assert!(
-        out.contains(warning) || err.contains(warning),
-        "{out}\n{err}"
-    );
+    assert!(unwrapped(&out).contains(warning), "{out}\n{err}");
     let (code, _, err) = command(&["scale.cu", "5000"]);
     assert_eq!(code, 4, "{err}");
     assert!(err.contains("after `--`"), "{err}");
@@ -400,4 +415,50 @@ fn math_functions_are_overloaded_without_a_header() {
     let words = ["run", "overloads.cu", "--backend", "cpu"];
     let (code, out, err) = run(superstep(folder.path()).args(words));
     assert_eq!(code, 0, "{out}\n{err}");
+}
+
+/// Compiles only with the flags of its test, and loads bytes that nothing has written.
+const UNSET: &str = r#"
+#include <cuda_runtime.h>
+#if __cplusplus < 202002L
+#error "-std=c++20 is missing"
+#endif
+#if !defined(__CUDA_ARCH__) && defined(__OPTIMIZE__)
+#error "-O0 is missing"
+#endif
+__global__ void copy(const int *from, int *to) { to[threadIdx.x] = from[threadIdx.x]; }
+int main() {
+  int *from, *to;
+  cudaMalloc(&from, 128);
+  cudaMalloc(&to, 128);
+  copy<<<1, 32>>>(from, to);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+"#;
+
+#[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
+fn a_quiet_run_prints_one_document_a_verbose_one_each_step_and_warnings_can_fail_both() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("unset.cu"), UNSET).unwrap();
+    let flags = "run unset.cu -O0 -std=c++20 -arch=sm_80 -g --backend cpu";
+    let superstep = |more: &str| {
+        let words = flags.split(' ').chain(more.split_whitespace());
+        run(superstep(folder.path()).args(words))
+    };
+    let (code, out, err) = superstep("-q --json");
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary["benchmarks"][0]["status"], "passed");
+    let (code, _, err) = superstep("-v --fail-on-warning");
+    assert_eq!(code, 12, "{err}");
+    assert!(
+        err.contains("building: ") && err.contains("(cached)"),
+        "{err}"
+    );
+    assert_eq!(superstep("--fail-on-warning=initialised-reads").0, 12);
+    assert_eq!(superstep("--fail-on-warning=shared-memory").0, 0);
+    let (code, out, _) =
+        run(crate::common::superstep(folder.path()).args(["info", "out/unset/latest"]));
+    assert_eq!(code, 0, "{out}");
 }

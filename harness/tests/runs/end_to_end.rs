@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{DOUBLE, run, superstep, traced_program, write_suite};
+use crate::common::{DOUBLE, run, superstep, traced_program, unwrapped, write_suite};
 use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {
@@ -254,8 +254,8 @@ fn communication_within_launches_is_measured() {
         (out, exchange["within_launch"].clone())
     };
     let (out, within) = suite(&[]);
-    let note = "note: exchange: CTAs of the same launch exchange up to ";
-    assert!(out.contains(note), "{out}");
+    let note = "note CTAs of the same launch exchange up to ";
+    assert!(unwrapped(&out).contains(note), "{out}");
     let loaded = within["loaded_bytes"].as_u64().unwrap();
     let path = folder.path().join("out/features/latest/tables/exchange");
     let table = fs::read_to_string(path.join("within-launch.csv")).unwrap();
@@ -285,7 +285,7 @@ fn communication_within_launches_is_measured() {
     // In situ, only the last poll finds the flag.
     let (out, within) = suite(&["--in-situ"]);
     assert!(
-        out.contains("CTAs of the same launch exchange at least "),
+        unwrapped(&out).contains("CTAs of the same launch exchange at least "),
         "{out}"
     );
     let loaded = within["loaded_bytes"].as_u64().unwrap();
@@ -353,8 +353,13 @@ fn an_out_of_bounds_access_is_reported_as_such() {
         "kernel twice, CTA (",
         ",0,0), thread (0,0,0): out-of-bounds access",
         "4000-byte allocation",
+        // Only the traced program knows the line.
+        "\n    traced: ",
+        "toy.cu:",
+        "device (4000 bytes, allocated at ",
     ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");
+    assert!(!err.contains("hint: "), "{err}");
 }
 
 /// A program that launches until it is killed.

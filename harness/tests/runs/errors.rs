@@ -35,6 +35,41 @@ fn an_unknown_suite_is_an_unreadable_manifest() {
 }
 
 #[test]
+fn a_misspelt_suite_or_probe_is_answered_with_the_nearest_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, nearest) in [
+        (&["suite", "thesys"][..], "did you mean `thesis`?"),
+        (&["probe", "branch", "thesis"], "did you mean `branches`?"),
+        (&["probe", "branches", "rodina"], "did you mean `rodinia`?"),
+    ] {
+        let (code, _, err) = run(superstep(folder.path()).args(arguments));
+        assert_ne!(code, 0);
+        assert!(err.contains(nearest), "{err}");
+        assert!(!err.contains("injection"), "{err}");
+    }
+}
+
+#[test]
+fn suites_and_probes_are_listed_with_their_titles() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = |command| {
+        let (code, out, err) = run(superstep(folder.path()).args([command, "--list"]));
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let (suites, probes) = (list("suite"), list("probe"));
+    assert!(
+        suites.contains("6 programs  Six programs of the thesis"),
+        "{suites}"
+    );
+    assert!(
+        probes.contains("branches            Directions of each"),
+        "{probes}"
+    );
+    assert!(!probes.contains("injection"), "{probes}");
+}
+
+#[test]
 fn a_missing_input_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let hash = "0".repeat(64);
@@ -117,6 +152,10 @@ fn invalid_command_lines_are_refused() {
             "the available sizes are tiny",
         ),
         (&["suite", "./suite", "--gpu-arch", "volta"], "sm_90"),
+        (
+            &["suite", "./suite", "--fail-on-warning=initialized-reads"],
+            "similar value exists: 'initialised-reads'",
+        ),
         (&["report", "nowhere"], "run.json"),
         (&["run-bundle", "."], "bundle.json"),
     ];
@@ -265,6 +304,11 @@ fn a_broken_handler_is_shown_with_its_line() {
     let names = "p.yaml: point 1, pass: [fields]";
     assert!(err.contains(names) && err.contains("p.cu:1:17"), "{err}");
     assert!(!err.contains("warning"), "{err}");
+    let of_warps = yaml.replace("call: f,", "call: f, once-per: warp,");
+    fs::write(folder.path().join("p.yaml"), of_warps).unwrap();
+    let (code, _, err) = run(superstep(folder.path()).args(arguments));
+    assert_eq!(code, 6, "{err}");
+    assert!(err.contains(names) && !err.contains("generated:"), "{err}");
 }
 
 /// A kernel that no pattern matches has no results, which causes a warning.

@@ -53,8 +53,18 @@ fn a_killed_and_continued_run_has_the_results_of_an_uninterrupted_one() {
         let left = summary(&runs(folder).pop().unwrap());
         assert_eq!(left["complete"], false, "{reason} {number}");
     }
+    // The link stays on the run that has a page.
+    let latest = || folder.join("out/toys/latest/run.json");
+    assert_eq!(
+        fs::read(latest()).unwrap(),
+        fs::read(whole.join("run.json")).unwrap()
+    );
     let (code, _, err) = run(&mut suite(folder, &["--resume"]));
     assert_eq!(code, 0, "{err}");
+    assert_ne!(
+        fs::read(latest()).unwrap(),
+        fs::read(whole.join("run.json")).unwrap()
+    );
     assert!(
         err.contains("3 of 3 benchmarks already have results"),
         "{err}"

@@ -161,7 +161,7 @@ fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_resul
         detail.contains("graph.txt with SHA-256") && detail.contains(&hash),
         "{detail}"
     );
-    assert!(said.contains("other inputs"), "{said}");
+    assert!(said.contains("different inputs"), "{said}");
     let (code, ..) = golden(&[mirror[0], mirror[1], "--require-golden"]);
     assert_eq!(code, 1, "a result that was not compared fails");
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{run, superstep, write_suite};
+use crate::common::{run, superstep, unwrapped, write_suite};
 use serde_json::Value;
 
 /// Two kernels, one with a barrier, launched alternately, twenty times each, with 40 CTAs of 32 threads.
@@ -48,7 +48,7 @@ fn traced(folder: &Path, options: &[&str]) -> Value {
     let toy = summary["benchmarks"][0].clone();
     assert_eq!(toy["status"], "passed");
     if !options.is_empty() {
-        assert!(out.contains("toy: partial: "), "{out}");
+        assert!(unwrapped(&out).contains("note partial: "), "{out}");
         let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
         assert!(page.contains("partial: "), "the report says so too");
         let checks = toy["verification"].as_array().unwrap();

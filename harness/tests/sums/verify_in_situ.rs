@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{run, superstep};
+use crate::common::{run, superstep, unwrapped};
 use serde_json::Value;
 
 fn benchmarks(latest: &Path) -> Vec<Value> {
@@ -85,7 +85,7 @@ fn transfers_between_blocks_equal_the_traces_sums() {
     let (code, out, err) = run(command.args(["--cta-blocks", "4"]));
     assert_eq!(code, 0, "{out}\n{err}");
     assert!(
-        out.contains("hs2d (transfers between blocks of 4 CTAs)"),
+        out.contains("note: hs2d, path: in situ (transfers between blocks of 4 CTAs)"),
         "{out}"
     );
     let latest = folder.path().join("out/thesis/latest");
@@ -155,7 +155,10 @@ fn bounds_of_words_with_multiple_writers_contain_the_trace() {
         (&128.into(), &512.into())
     );
     // 1024 bytes are stored in total.
-    assert!(out.contains("12.5 %–50.0 %"), "{out}");
+    assert!(
+        unwrapped(&out).contains("12.5 %–50.0 % of the stored bytes"),
+        "{out}"
+    );
 }
 
 /// Four host threads start at the same time. Each creates its own stream, in which it launches one to four CTAs at a time;

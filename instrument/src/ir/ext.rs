@@ -277,7 +277,8 @@ pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
             if !file.is_null() {
                 name = CStr::from_ptr(LLVMDIFileGetFilename(file, &mut 0));
             }
-            let name = name.to_string_lossy().into_owned();
+            let name = name.to_string_lossy();
+            let name = name.trim_start_matches("./").to_owned();
             let (line, column) = (LLVMDILocationGetLine(place), LLVMDILocationGetColumn(place));
             found.push((name, line, column));
             place = LLVMDILocationGetInlinedAt(place);

@@ -5,6 +5,7 @@ use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
+use crate::html::grouped;
 use plotters::style::RGBColor;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
@@ -68,14 +69,6 @@ pub(super) fn plots<'a>(
     applications.iter().map(named).collect()
 }
 
-fn short(bin: u64) -> String {
-    match bin {
-        1024 => "1Ki".to_owned(),
-        bin if bin >= 1000 && bin % 1000 == 0 => format!("{}k", bin / 1000),
-        bin => bin.to_string(),
-    }
-}
-
 /// Draws grouped bars, one group for each band. `values` has the heights and the colour of each series.
 pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
@@ -96,12 +89,15 @@ pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
 /// Plots two series with a pair of bars for each bin, which extends to the next one.
 fn binned(bins: &[u64], label: &str, [blue, orange]: [Vec<f64>; 2], of: &str) -> Plot {
     Plot {
-        x: Scale::bands(bins.iter().map(|&bin| short(bin)), label),
+        x: Scale::bands(bins.iter().map(|&bin| grouped(bin)), label),
         y: Scale::shares(of),
         marks: bars(&[(blue, palette::BLUE), (orange, palette::ORANGE)]),
         ..Plot::default()
     }
 }
+
+/// Maximum number of steps with a point.
+const MOST_POINTS: usize = 40;
 
 fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
@@ -110,7 +106,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         // Leave room on both sides of the steps.
         let (low, high) = (size(rows.first()) * 0.75, size(rows.last()) * 1.5);
         let label = "transfer size (bytes, log scale)";
-        let x = Scale::powers(2, low, high, label, bytes1024);
+        let x = Scale::powers(2, low, high, label, |v| grouped(v as u64));
         let mut points = vec![(x.low, 0.0)];
         let mut share = 0.0;
         for row in rows {
@@ -121,6 +117,13 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         points.push((x.high, 1.0));
         let mut marks = vec![Mark::Line(points, 2.0, palette::BLUE)];
         marks.truncate(rows.len());
+        if rows.len() <= MOST_POINTS {
+            let point = |row: &TransferSizeRow| (row.size_bytes as f64, row.cumulative_share);
+            marks.extend(
+                rows.iter()
+                    .map(|row| Mark::Point(point(row), palette::BLUE)),
+            );
+        }
         Plot {
             note: match rows.len() {
                 1 => "one size".to_owned(),
@@ -137,18 +140,10 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         "Transfer sizes (Rieber 2017, figure 6.2)",
         "The curve rises at each size that occurs. Its height is the share of transfers between two CTAs \
          that are at most that large.",
-        &[("share of transfers up to this size", palette::BLUE)],
+        &[],
         plots(applications, plot),
         joined(applications, |metrics| &metrics.transfer_sizes),
     )
-}
-
-fn bytes1024(value: f64) -> String {
-    match value {
-        v if v >= 1048576.0 => format!("{} Mi", v / 1048576.0),
-        v if v >= 1024.0 => format!("{} Ki", v / 1024.0),
-        v => format!("{v}"),
-    }
 }
 
 fn degrees(applications: &[Application<'_>]) -> Multiples {

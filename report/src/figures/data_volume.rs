@@ -1,8 +1,7 @@
 //! Figure 6.1 of the thesis: bytes loaded and stored by each application, and the communicated share of the stored bytes.
 
-use super::communication::bars;
-use super::multiples::{Layout, MANY, Mark, Multiples, Plot, Scale};
-use super::numbers::{bytes, percent};
+use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
+use super::numbers::bytes;
 use super::palette;
 use serde::Deserialize;
 use superstep_analysis::run_summary::RunSummary;
@@ -21,6 +20,10 @@ table! {
 
 /// Draws every benchmark of a run whose accesses were analysed, in the run's order. Without any, the figure has no plots.
 pub fn data_volume(run: &RunSummary) -> Multiples {
+    of(&rows(run))
+}
+
+pub(super) fn rows(run: &RunSummary) -> Vec<DataVolumeRow> {
     let rows = run.benchmarks.iter().filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
         Some(DataVolumeRow {
@@ -31,69 +34,60 @@ pub fn data_volume(run: &RunSummary) -> Multiples {
             communication_share: communication.share,
         })
     });
-    of(&rows.collect::<Vec<_>>())
+    rows.collect()
 }
 
 pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
-    let each = |value: fn(&DataVolumeRow) -> f64| -> Vec<f64> { rows.iter().map(value).collect() };
-    let loaded = each(|row| row.loaded_bytes as f64);
-    let stored = each(|row| row.stored_bytes as f64);
-    let shares = each(|row| row.communication_share);
-    let volumes = || loaded.iter().chain(&stored).copied();
-    let least = volumes()
-        .filter(|&volume| volume > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    let most = volumes().fold(1.0, f64::max);
-    let texts = |values: &[f64], offset: f64, show: fn(f64) -> String| -> Vec<Mark> {
-        let shown = (0..).zip(values).filter(|_| rows.len() < MANY);
-        let text = |(band, &value)| Mark::Text((f64::from(band) + offset, value), show(value));
-        shown.map(text).collect()
+    let volumes = rows
+        .iter()
+        .flat_map(|row| [row.loaded_bytes, row.stored_bytes]);
+    let volumes = volumes.filter(|&volume| volume > 0);
+    let most = volumes.clone().max().unwrap_or(1) as f64;
+    let least = volumes.min().unwrap_or(1) as f64;
+    // The first program is at the top.
+    let names = || rows.iter().rev().map(|row| row.application.clone());
+    let plot = |title: &str, x: Scale, colour, value: fn(&DataVolumeRow) -> f64| {
+        let mut marks = Vec::new();
+        for (low, row) in (0..).map(f64::from).zip(rows.iter().rev()) {
+            let value = value(row);
+            // The length of a bar would mean nothing on a logarithmic scale.
+            marks.push(match x.logarithmic {
+                true => Mark::Point((value, low + 0.5), colour),
+                false => Mark::Area((0.0, low + 0.2), (value, low + 0.8), colour),
+            });
+            marks.push(Mark::Text((value, low + 0.5), x.text(value)));
+        }
+        Plot {
+            title: title.to_owned(),
+            x,
+            y: Scale::bands(names(), ""),
+            marks,
+            ..Plot::default()
+        }
     };
-    let names = || rows.iter().map(|row| row.application.clone());
-    let upper = Plot {
-        x: Scale::bands(names(), ""),
-        // The bar of the smallest value must be visible.
-        y: Scale::powers(10, least.min(most) / 10.0, most, "bytes (log scale)", bytes),
-        marks: [
-            bars(&[
-                (loaded.clone(), palette::BLUE),
-                (stored.clone(), palette::ORANGE),
-            ]),
-            texts(&loaded, 0.3, bytes),
-            texts(&stored, 0.7, bytes),
-        ]
-        .concat(),
-        ..Plot::default()
-    };
-    let lower = Plot {
-        x: Scale::bands(names(), ""),
-        y: Scale::shares("share"),
-        marks: [
-            bars(&[(shares.clone(), palette::GREEN)]),
-            texts(&shares, 0.5, percent),
-        ]
-        .concat(),
-        ..Plot::default()
-    };
-    let plots = if rows.is_empty() {
-        vec![]
-    } else {
-        vec![upper, lower]
-    };
+    let log = || Scale::powers(2, least, most, "log scale", bytes);
+    let share = "Communicated share of the stored bytes";
+    let plots = vec![
+        plot("Bytes loaded", log(), palette::BLUE, |row| {
+            row.loaded_bytes as f64
+        }),
+        plot("Bytes stored", log(), palette::ORANGE, |row| {
+            row.stored_bytes as f64
+        }),
+        plot(share, Scale::shares(""), palette::GREEN, |row| {
+            row.communication_share
+        }),
+    ];
     Multiples::new(
         "data-volume",
         "Data volume and communication share",
-        "Above: bytes that the kernels of each program load and store. Below: the share of the stored bytes that another CTA \
+        "Bytes that the kernels of each program load and store, and the share of the stored bytes that another CTA \
          or kernel reads in a later launch (Rieber 2017, figure 6.1).",
-        &[
-            ("bytes loaded", palette::BLUE),
-            ("bytes stored", palette::ORANGE),
-            ("communicated share of the stored bytes", palette::GREEN),
-        ],
-        plots,
+        &[],
+        if rows.is_empty() { vec![] } else { plots },
         Table::of(rows),
     )
-    .with_layout(Layout::Stacked)
+    .with_layout(Layout::Rows)
 }
 
 #[cfg(test)]

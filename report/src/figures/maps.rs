@@ -2,13 +2,14 @@
 
 use super::communication::{Application, joined, plots};
 use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
+use crate::html::grouped;
 use plotters::style::RGBColor;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::{Axis, DensityRow, SIDE};
 
 /// Shades of one hue from light to dark, in equal steps of lightness, so that they also work in greyscale.
 const SHADES: [RGBColor; 6] = [
-    RGBColor(198, 225, 243),
+    RGBColor(178, 214, 238),
     RGBColor(140, 194, 226),
     RGBColor(78, 158, 205),
     RGBColor(0, 114, 178),
@@ -38,14 +39,12 @@ pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multip
         PART => ("density-part", "the selected CTAs".to_owned()),
         _ => ("density-whole", "the whole grid".to_owned()),
     };
-    let mut legend = SHADES.map(|shade| ("", shade));
-    legend[SHADES.len() - 1].0 = "few to many reads (log scale per plot)";
     Multiples::new(
         name,
         format!("Reads between CTAs: {of} (Rieber 2017, figure 6.6)"),
         "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
-         The darker the cell, the more reads; on the diagonal, both CTAs have the same number.",
-        &legend,
+         The shade shows the number of reads. The scales have the CTA numbers that occur.",
+        &[],
         plots(applications, |metrics| plot(&cells(metrics, map))),
         joined(applications, |metrics| cells(metrics, map)),
     )
@@ -68,18 +67,44 @@ fn plot(cells: &[&DensityRow]) -> Plot {
     let marks = runs.map(|run| {
         let left = axes[0].first as f64 + run[0].source as f64 * x;
         let bottom = axes[1].first as f64 + run[0].receiver as f64 * y;
-        let corner = (left + run.len() as f64 * x, bottom + y);
-        Mark::Area((left, bottom), corner, SHADES[level(run[0].count, max)])
+        let (right, top) = (left + run.len() as f64 * x, bottom + y);
+        let shade = SHADES[level(run[0].count, max)];
+        let counts = between(run.iter().map(|row| row.count));
+        let (reader, writer) = (numbers(bottom, top), numbers(left, right));
+        let text = format!("reads by {reader} from {writer}: {counts}");
+        Mark::Cell((left, bottom), (right, top), shade, text)
     });
+    let of = |shade: usize| {
+        let counts = cells.iter().map(|row| row.count).filter(|&count| count > 0);
+        counts.filter(move |&count| level(count, max) == shade)
+    };
+    let shades = (0..SHADES.len()).filter(|&shade| of(shade).next().is_some());
+    let shades = shades.map(|shade| (between(of(shade)), SHADES[shade]));
     Plot {
-        note: match max {
-            0 => String::new(),
-            max => format!("at most {max} reads per cell"),
-        },
+        note: "reads by shade".to_owned(),
         x: scale(&axes[0], "source CTA"),
         y: scale(&axes[1], "receiving CTA"),
         marks: marks.collect(),
+        cells: (axes[0].cells(), axes[1].cells()),
+        shades: shades.collect(),
         ..Plot::default()
+    }
+}
+
+fn between(counts: impl Iterator<Item = u64> + Clone) -> String {
+    match (counts.clone().min(), counts.max()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{}–{}", grouped(least), grouped(most))
+        }
+        (_, most) => grouped(most.unwrap_or(0)),
+    }
+}
+
+/// Returns the CTAs from `low` to below `high` in words.
+fn numbers(low: f64, high: f64) -> String {
+    match (low.ceil() as u64, (high.ceil() as u64).saturating_sub(1)) {
+        (low, high) if low >= high => format!("CTA {}", grouped(low)),
+        (low, high) => format!("CTAs {}–{}", grouped(low), grouped(high)),
     }
 }
 
@@ -88,16 +113,17 @@ fn scale(axis: &Axis, label: &str) -> Scale {
     let end = axis.first + axis.ctas;
     let label = match axis.first {
         0 => label.to_owned(),
-        first => format!("{label}, {first} to {}", end - 1),
+        first => format!("{label}, {} to {}", grouped(first), grouped(end - 1)),
     };
-    Scale::within(axis.first as f64, end as f64, &label, |value| {
-        value.to_string()
-    })
+    let low = axis.first as f64;
+    let mut scale = Scale::within(low, end as f64, &label, |cta| grouped(cta as u64));
+    scale.ticks.retain(|(cta, _)| cta.fract() == 0.0);
+    scale
 }
 
 fn level(count: u64, max: u64) -> usize {
     if max <= 1 {
-        return SHADES.len() - 1;
+        return 3;
     }
     let share = (count.max(1) as f64).ln() / (max as f64).ln();
     (share * (SHADES.len() - 1) as f64).round() as usize

@@ -1,147 +1,51 @@
 //! Small multiples: plots of the same kind, one for each application.
 
-use super::canvas::{Canvas, bold, look};
+use super::canvas::{At, Canvas, EM, bold, look, shortened, text_width};
 use super::palette;
 use crate::error::Result;
-use plotters::backend::DrawingBackend;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{FontTransform, RGBColor};
 use superstep_table::Table;
 
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scale {
-    pub low: f64,
-    pub high: f64,
-    pub logarithmic: bool,
-    pub ticks: Vec<(f64, String)>,
-    /// Name of the values, with their unit.
-    pub label: String,
-}
+pub use super::scale::{Scale, Values};
 
-impl Scale {
-    pub fn new(low: f64, high: f64, label: &str, ticks: Vec<(f64, String)>) -> Self {
-        Self {
-            low,
-            high,
-            logarithmic: false,
-            ticks,
-            label: label.to_owned(),
-        }
-    }
-
-    /// Returns a scale with one band of width 1 for each name, labelled in its middle.
-    pub fn bands(names: impl IntoIterator<Item = String>, label: &str) -> Self {
-        let middles = (0..).map(|index| f64::from(index) + 0.5);
-        let ticks: Vec<_> = middles.zip(names).collect();
-        Self::new(0.0, ticks.len().max(1) as f64, label, ticks)
-    }
-
-    pub fn shares(label: &str) -> Self {
-        let tick = |quarter| (f64::from(quarter) / 4.0, format!("{} %", 25 * quarter));
-        Self::new(0.0, 1.0, label, (0..=4).map(tick).collect())
-    }
-
-    /// Returns a scale from 0 to at least `max`, with round ticks.
-    pub fn linear(max: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
-        let max = if max > 0.0 { max } else { 1.0 };
-        let step = round_step(max);
-        Self::stepped(0.0, (max / step).ceil() * step, step, label, show)
-    }
-
-    /// Returns a scale from exactly `low` to `high`, with round ticks.
-    pub fn within(low: f64, high: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
-        Self::stepped(low, high, round_step(high - low), label, show)
-    }
-
-    fn stepped(low: f64, high: f64, step: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
-        let first = (low / step).ceil();
-        let values = (0..).map(|k| (first + f64::from(k)) * step);
-        let ticks = values.take_while(|&value| value <= high);
-        Self::new(low, high, label, ticks.map(|v| (v, show(v))).collect())
-    }
-
-    /// Returns a scale of the integers below `count`, each in its own band, with as many labels as fit.
-    pub fn numbers(count: u64, label: &str) -> Self {
-        let mut every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter();
-        let every = every.find(|every| count / every <= 10);
-        let numbers = (0..count).step_by(every.unwrap_or(count / 10) as usize);
-        let ticks = numbers.map(|k| (k as f64 + 0.5, k.to_string())).collect();
-        Self::new(0.0, count.max(1) as f64, label, ticks)
-    }
-
-    /// Returns a logarithmic scale between powers of `base` that enclose `low` and `high`, both positive.
-    pub fn powers(
-        base: u32,
-        low: f64,
-        high: f64,
-        label: &str,
-        show: impl Fn(f64) -> String,
-    ) -> Self {
-        let base = f64::from(base);
-        let exponent = |value: f64| value.max(1.0).log(base);
-        let first = (exponent(low) + 1e-9).floor();
-        let last = (exponent(high) - 1e-9).ceil().max(first + 1.0);
-        let every = ((last - first) / 5.0).ceil();
-        let shown = (0..=(last - first) as u32).map(f64::from);
-        let values = (shown.filter(|k| k % every == 0.0)).map(|k| base.powf(first + k));
-        let ticks = values.map(|value| (value, show(value))).collect();
-        Self {
-            logarithmic: true,
-            ..Self::new(base.powf(first), base.powf(last), label, ticks)
-        }
-    }
-
-    /// Returns the position of a value: 0 at the low end, 1 at the high end.
-    fn place(&self, value: f64) -> f64 {
-        let place = if self.logarithmic {
-            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        };
-        place.clamp(0.0, 1.0)
-    }
-}
-
-/// Returns the smallest round step that fits at most five times into `length`, which must be positive.
-fn round_step(length: f64) -> f64 {
-    let unit = 10f64.powf((length / 4.0).log10().floor());
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * unit).into_iter();
-    steps
-        .filter(|&step| length / step <= 5.0)
-        .fold(f64::INFINITY, f64::min)
-}
-
-/// An element of a plot, in the coordinates of its scales.
+/// An element of a plot, in the coordinates of its scales. The values appear on hover.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
     Area((f64, f64), (f64, f64), RGBColor),
+    /// An area whose shade is its value, or whose corners are not; the text appears on hover.
+    Cell((f64, f64), (f64, f64), RGBColor, String),
     Line(Vec<(f64, f64)>, f64, RGBColor),
     Point((f64, f64), RGBColor),
     Text((f64, f64), String),
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Plot {
     pub title: String,
     pub note: String,
     pub x: Scale,
     pub y: Scale,
     pub marks: Vec<Mark>,
+    /// Cells of a map from left to right and from bottom to top.
+    pub cells: (u64, u64),
+    /// Shades of a map and their values, in ascending order.
+    pub shades: Vec<(String, RGBColor)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// In rows, with grid lines.
+    /// Plots of the same height, with grid lines.
     #[default]
     Grid,
-    /// In rows, square, without grid lines.
+    /// Whole pixels for each cell, without grid lines.
     Maps,
-    /// Stacked vertically, with room for text above the bars.
-    Stacked,
+    /// A row for each band of the vertical scale, and the texts in a column on the right.
+    Rows,
 }
 
 /// A figure: plots of one kind, and their table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Multiples {
     /// File name without extension.
     pub name: &'static str,
@@ -149,6 +53,8 @@ pub struct Multiples {
     pub title: String,
     /// Description in a sentence or two, for screen readers.
     pub description: &'static str,
+    /// A sentence in place of plots that would all show the same.
+    pub sentence: String,
     pub legend: Vec<(&'static str, RGBColor)>,
     pub layout: Layout,
     pub plots: Vec<Plot>,
@@ -156,16 +62,22 @@ pub struct Multiples {
 }
 
 const MARGIN: f64 = 16.0;
-const HEAD: f64 = 78.0;
-/// Margins around the inside of a plot: left, right, top, bottom.
-const AROUND: (f64, f64, f64, f64) = (66.0, 14.0, 26.0, 50.0);
+/// Width of a plot with its margins: three are as wide as a page.
+pub(super) const WIDTH: f64 = 410.0;
+/// Width of a file's only plot.
+const WIDE: f64 = 588.0;
+/// Margins above and below a plot.
+const TOP: f64 = 32.0;
+const BOTTOM: f64 = 60.0;
 const COLUMNS: usize = 3;
+/// Maximum width of the labels of the vertical scale.
+const NAMES: f64 = 124.0;
 /// Text anchors.
 const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
 const CENTRE: (HPos, VPos) = (HPos::Center, VPos::Center);
+const RIGHT: (HPos, VPos) = (HPos::Right, VPos::Center);
 const BELOW: (HPos, VPos) = (HPos::Center, VPos::Top);
-/// Minimum number of bands at which stacked plots have no room for text above the bars.
-pub(super) const MANY: usize = 13;
+const ABOVE: (HPos, VPos) = (HPos::Center, VPos::Bottom);
 
 impl Multiples {
     pub fn new(
@@ -180,6 +92,7 @@ impl Multiples {
             name,
             title: title.into(),
             description,
+            sentence: String::new(),
             legend: legend.to_vec(),
             layout: Layout::Grid,
             plots,
@@ -192,171 +105,271 @@ impl Multiples {
         Self { layout, ..self }
     }
 
-    fn columns(&self) -> usize {
-        let most = if self.layout == Layout::Stacked {
-            1
-        } else {
-            COLUMNS
-        };
-        self.plots.len().clamp(1, most)
+    /// Returns the width of a plot in a file.
+    fn width(&self) -> f64 {
+        if self.plots.len() < 2 { WIDE } else { WIDTH }
     }
 
-    fn inside(&self) -> (f64, f64) {
-        let is_single = self.plots.len() < 2;
+    /// Returns the space to the left of the plots, which depends on their labels.
+    fn left(&self) -> f64 {
+        let label = look(EM, palette::BLACK, RIGHT);
+        let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
+        let widths = ticks.map(|(_, text)| text_width(text, &label).min(NAMES));
+        let has_label = self.plots.iter().any(|plot| !plot.y.label.is_empty());
+        let label = if has_label { 20.0 } else { 0.0 };
+        (widths.fold(16.0, f64::max) + 8.0 + label).round()
+    }
+
+    /// Returns the size of a plot without its margins.
+    fn inside(&self, plot: &Plot, width: f64) -> (f64, f64) {
+        let inside = width - self.left();
+        let is_wide = width > WIDTH;
         match self.layout {
-            Layout::Maps if is_single => (400.0, 400.0),
-            Layout::Maps => (200.0, 200.0),
-            Layout::Grid if is_single => (480.0, 220.0),
-            Layout::Grid => (250.0, 150.0),
-            Layout::Stacked => {
-                let bands = self.plots.first().map_or(0, |plot| plot.x.ticks.len());
-                let band = if bands < MANY { 132.0 } else { 60.0 };
-                ((band * bands as f64).max(500.0), 180.0)
+            Layout::Grid => (inside - 14.0, if is_wide { 220.0 } else { 170.0 }),
+            Layout::Rows => (inside - 64.0, 24.0 * plot.y.ticks.len() as f64),
+            Layout::Maps => {
+                let most = if is_wide { 400.0 } else { 240.0 };
+                let side = |cells: u64| {
+                    let cells = cells.max(1) as f64;
+                    cells * (most / cells).floor().max(1.0)
+                };
+                (side(plot.cells.0), side(plot.cells.1))
             }
         }
     }
 
-    /// Returns the space to the left of a plot, which depends on the length of the labels.
-    fn left(&self) -> f64 {
-        let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
-        let longest = ticks.map(|(_, text)| text.chars().count()).max();
-        match longest.unwrap_or(0) {
-            0..=11 => AROUND.0,
-            letters => 14.0 + 5.6 * letters as f64,
-        }
+    /// Returns the height of a plot with its margins.
+    pub(super) fn height(&self, plot: &Plot, width: f64) -> f64 {
+        TOP + self.inside(plot, width).1 + BOTTOM
     }
 
+    /// Returns the size of the largest plot with its margins.
     fn step(&self) -> (f64, f64) {
-        let (width, height) = self.inside();
-        let (_, right, top, bottom) = AROUND;
-        (self.left() + width + right, top + height + bottom)
+        let width = self.width();
+        let heights = self.plots.iter().map(|plot| self.height(plot, width));
+        (width, heights.fold(0.0, f64::max))
     }
 
-    /// Returns width and height in units of the drawing (CSS pixels in the SVG).
+    fn columns(&self) -> usize {
+        self.plots.len().clamp(1, COLUMNS)
+    }
+
+    /// Returns the rows of the legend, each with the position, name and colour of its entries.
+    fn legend_rows(&self) -> Vec<Vec<(f64, &'static str, RGBColor)>> {
+        let look = look(EM, palette::BLACK, LEFT);
+        let mut rows = vec![Vec::new()];
+        let mut x = MARGIN;
+        for &(name, colour) in &self.legend {
+            let width = 18.0 + text_width(name, &look) + 22.0;
+            if x + width > self.file_width() && x > MARGIN {
+                rows.push(Vec::new());
+                x = MARGIN;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push((x, name, colour));
+            }
+            x += width;
+        }
+        rows.retain(|row| !row.is_empty());
+        rows
+    }
+
+    fn file_width(&self) -> f64 {
+        2.0 * MARGIN + self.width() * self.columns() as f64
+    }
+
+    /// Returns the height above the plots in a file.
+    fn head(&self) -> f64 {
+        let sentence = if self.sentence.is_empty() { 0.0 } else { 20.0 };
+        46.0 + 18.0 * self.legend_rows().len() as f64 + sentence
+    }
+
+    /// Returns width and height of the figure in a file, in units of the drawing (CSS pixels in the SVG).
     pub fn size(&self) -> (u32, u32) {
-        let (step, columns) = (self.step(), self.columns());
-        let rows = self.plots.len().div_ceil(columns).max(1);
-        let width = 2.0 * MARGIN + step.0 * columns as f64;
-        let height = HEAD + step.1 * rows as f64 + 4.0;
-        (width.max(620.0) as u32, height as u32)
+        let rows = self.plots.len().div_ceil(self.columns());
+        let height = match rows {
+            // Room for the words that there is nothing to draw.
+            0 => 60.0,
+            rows => self.step().1 * rows as f64,
+        };
+        (self.file_width() as u32, (self.head() + height) as u32)
     }
 
-    pub(super) fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
+    /// Draws the figure as in a file: the heading, the legend, and the plots in rows.
+    pub(super) fn draw(&self, canvas: &mut dyn Canvas) -> Result<()> {
         let mut title = bold(&look(16.0, palette::BLACK, LEFT));
         // A figure with one plot is narrower than some titles.
-        let room = f64::from(self.size().0) - 2.0 * MARGIN;
-        let fitting = (room / canvas.text_width(&self.title, &title)).min(1.0);
+        let room = self.file_width() - 2.0 * MARGIN;
+        let fitting = (room / text_width(&self.title, &title)).min(1.0);
         title.font = title.font.resize(title.font.get_size() * fitting);
-        canvas.text(&self.title, (MARGIN, 26.0), &title)?;
-        self.legend(canvas)?;
-        if self.plots.is_empty() {
-            let (width, height) = self.size();
-            let centre = (f64::from(width) / 2.0, f64::from(height) / 2.0);
-            let look = look(14.0, palette::GREY, CENTRE);
-            return canvas.text("No application was analysed.", centre, &look);
+        canvas.text(&self.title, (MARGIN, 24.0), &title)?;
+        let entry = look(EM, palette::BLACK, LEFT);
+        let mut y = 50.0;
+        for row in self.legend_rows() {
+            for (x, name, colour) in row {
+                canvas.rectangle([(x, y - 6.0), (x + 12.0, y + 6.0)], colour, "")?;
+                canvas.text(name, (x + 18.0, y), &entry)?;
+            }
+            y += 18.0;
+        }
+        if !self.sentence.is_empty() {
+            let sentence = shortened(&self.sentence, room, &entry);
+            canvas.text(&sentence, (MARGIN, y), &entry)?;
+        } else if self.plots.is_empty() {
+            canvas.text("No application was analysed.", (MARGIN, y), &entry)?;
         }
         let (width, height) = self.step();
         for (index, plot) in self.plots.iter().enumerate() {
             let (column, row) = (index % self.columns(), index / self.columns());
-            let corner = (MARGIN + width * column as f64, HEAD + height * row as f64);
-            self.plot(canvas, plot, corner)?;
+            let (x, y) = (width * column as f64, height * row as f64);
+            self.plot(canvas, plot, (MARGIN + x, self.head() + y), width)?;
         }
         Ok(())
     }
 
-    fn legend<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
-        let look = look(12.0, palette::BLACK, LEFT);
-        let (mut x, mut y) = (MARGIN, 53.0);
-        let right = f64::from(self.size().0);
-        for (name, colour) in &self.legend {
-            // Colours without a name are steps of a gradient.
-            let width = match *name {
-                "" => 14.0,
-                name => 18.0 + canvas.text_width(name, &look) + 22.0,
-            };
-            if x + width > right && x > MARGIN {
-                (x, y) = (MARGIN, y + 15.0);
+    /// Returns the text that appears on hover: the band, its value and the series.
+    fn value(&self, plot: &Plot, mark: &Mark) -> String {
+        // Bars grow upwards unless the programs or kernels are on the vertical scale.
+        let is_upright = plot.y.is_continuous();
+        let scale = if is_upright { &plot.y } else { &plot.x };
+        let along = |(x, y): (f64, f64)| if is_upright { y } else { x };
+        let middle = |a: &At, b: &At| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
+        let (at, value, colour) = match mark {
+            Mark::Area(from, to, colour) if scale.logarithmic => {
+                (middle(from, to), along(*to), colour)
             }
-            canvas.rectangle((x, y - 6.0), (x + 12.0, y + 6.0), *colour)?;
-            canvas.text(name, (x + 18.0, y), &look)?;
-            x += width;
-        }
-        Ok(())
+            Mark::Area(from, to, colour) => (middle(from, to), along(*to) - along(*from), colour),
+            Mark::Point(at, colour) => (*at, along(*at), colour),
+            Mark::Line(points, _, colour) => match &points[..] {
+                [from, to] if along(*from) == along(*to) => (middle(from, to), along(*to), colour),
+                _ => return String::new(),
+            },
+            Mark::Cell(.., text) => return text.clone(),
+            Mark::Text(..) => return String::new(),
+        };
+        let name = match is_upright {
+            true => plot.x.text(at.0),
+            false => plot.y.text(at.1),
+        };
+        let series = self.legend.iter().find(|(_, own)| own == colour);
+        let series = series.map_or(String::new(), |(series, _)| format!(" ({series})"));
+        format!("{name}: {}{series}", scale.text(value))
     }
 
-    fn plot<DB: DrawingBackend>(
+    /// Draws a plot with its margins, from `corner` on.
+    pub(super) fn plot(
         &self,
-        canvas: &Canvas<'_, DB>,
+        canvas: &mut dyn Canvas,
         plot: &Plot,
         corner: (f64, f64),
+        room: f64,
     ) -> Result<()> {
-        let (width, height) = self.inside();
-        let (left, top) = (corner.0 + self.left(), corner.1 + AROUND.2);
+        let (width, height) = self.inside(plot, room);
+        let (left, top) = (corner.0 + self.left(), corner.1 + TOP);
         let (right, bottom) = (left + width, top + height);
         let centre = (f64::midpoint(left, right), f64::midpoint(top, bottom));
         let at = |(x, y): (f64, f64)| {
             let (x, y) = (plot.x.place(x), plot.y.place(y));
             (left + x * width, bottom - y * height)
         };
+        let edge = corner.0 + room;
+        let is_rows = self.layout == Layout::Rows;
+        let start = if is_rows { corner.0 } else { left };
         let name = bold(&look(13.0, palette::BLACK, LEFT));
-        canvas.text(&plot.title, (left, top - 13.0), &name)?;
-        let after = left + canvas.text_width(&plot.title, &name) + 8.0;
-        let small = look(10.5, palette::GREY, LEFT);
-        let note = canvas.shortened(&plot.note, (right - after).max(20.0), &small);
-        canvas.text(&note, (after, top - 12.0), &small)?;
+        let title = shortened(&plot.title, edge - start, &name);
+        canvas.text(&title, (start, top - 20.0), &name)?;
+        let after = start + text_width(&title, &name) + 8.0;
+        let small = look(EM, palette::GREY, LEFT);
+        let note = shortened(&plot.note, (edge - after).max(20.0), &small);
+        canvas.text(&note, (after, top - 19.5), &small)?;
 
         // Labels must not touch each other.
-        let is_crowded = plot.y.ticks.len() as f64 * 12.0 > height;
-        let em = if is_crowded { 9.0 } else { 10.5 };
-        let label = look(em, palette::BLACK, (HPos::Right, VPos::Center));
+        let label = look(EM, palette::BLACK, RIGHT);
+        let mut last = f64::INFINITY;
         for (value, text) in &plot.y.ticks {
             let y = at((plot.x.low, *value)).1;
-            if self.layout != Layout::Maps {
-                canvas.line(&[(left, y), (right, y)], 1.0, palette::LIGHT_GREY)?;
+            if self.layout == Layout::Grid {
+                canvas.line(&[(left, y), (right, y)], 1.0, palette::LIGHT_GREY, "")?;
             }
-            canvas.text(text, (left - 5.0, y), &label)?;
+            if last - y >= EM {
+                canvas.text(&shortened(text, NAMES, &label), (left - 5.0, y), &label)?;
+                last = y;
+            }
         }
-        let em = match plot.x.ticks.len() {
-            13.. if self.plots.len() > 1 => 8.0,
-            12 if self.plots.len() > 1 => 9.0,
-            _ => 10.5,
-        };
-        let label = look(em, palette::BLACK, BELOW);
+        // Labels without room beside the one before are in a second row.
+        let label = look(EM, palette::BLACK, BELOW);
+        let mut ends = [f64::NEG_INFINITY; 2];
         for (value, text) in &plot.x.ticks {
             let x = at((*value, plot.y.low)).0;
-            canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK)?;
-            canvas.text(text, (x, bottom + 5.0), &label)?;
+            canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK, "")?;
+            let half = text_width(text, &label) / 2.0;
+            let x = x.min(edge - half);
+            if let Some(row) = (0..2).find(|&row| x - half > ends[row] + 5.0) {
+                ends[row] = x + half;
+                canvas.text(text, (x, bottom + 5.0 + 14.0 * row as f64), &label)?;
+            }
         }
-        let below = look(11.0, palette::GREY, BELOW);
-        canvas.text(&plot.x.label, (centre.0, bottom + 22.0), &below)?;
-        let upright = look(11.0, palette::GREY, CENTRE).transform(FontTransform::Rotate270);
-        canvas.text(&plot.y.label, (corner.0 + 8.0, centre.1), &upright)?;
+        let rows = if ends[1].is_finite() { 14.0 } else { 0.0 };
+        let below = look(EM, palette::GREY, BELOW);
+        canvas.text(&plot.x.label, (centre.0, bottom + 22.0 + rows), &below)?;
+        let upright = look(EM, palette::GREY, CENTRE).transform(FontTransform::Rotate270);
+        canvas.text(&plot.y.label, (corner.0 + 7.0, centre.1), &upright)?;
+        for (index, (text, colour)) in (0..).map(f64::from).zip(plot.shades.iter().rev()) {
+            let (x, y) = (right + 14.0, top + 20.0 * index);
+            canvas.cells(&[([(x, y), (x + 14.0, y + 14.0)], *colour, "")])?;
+            canvas.text(text, (x + 20.0, y + 7.0), &look(EM, palette::BLACK, LEFT))?;
+        }
 
         if plot.marks.is_empty() {
-            let look = look(12.0, palette::GREY, CENTRE);
-            canvas.text("no data", centre, &look)?;
+            canvas.text("no data", centre, &look(EM, palette::GREY, CENTRE))?;
         }
+        let label = look(EM, palette::BLACK, ABOVE);
+        let beside = look(EM, palette::BLACK, LEFT);
+        let mut cells = Vec::new();
+        let mut lines = Vec::new();
         for mark in &plot.marks {
+            let title = self.value(plot, mark);
             match mark {
-                Mark::Area(from, to, colour) => canvas.rectangle(at(*from), at(*to), *colour)?,
+                Mark::Area(from, to, colour) => {
+                    canvas.rectangle([at(*from), at(*to)], *colour, &title)?;
+                }
+                Mark::Cell(from, to, colour, text) => {
+                    cells.push(([at(*from), at(*to)], *colour, text.as_str()));
+                }
                 Mark::Line(points, width, colour) => {
                     let points: Vec<(f64, f64)> = points.iter().map(|&point| at(point)).collect();
-                    canvas.line(&points, *width, *colour)?;
+                    canvas.line(&points, *width, *colour, &title)?;
+                    lines.extend(<[At; 2]>::try_from(points));
                 }
-                Mark::Point(point, colour) => {
-                    let (x, y) = at(*point);
-                    canvas.rectangle((x - 2.0, y - 2.0), (x + 2.0, y + 2.0), *colour)?;
-                }
+                Mark::Point(point, colour) => canvas.dot(at(*point), *colour, &title)?,
                 Mark::Text(point, text) => {
                     let (x, y) = at(*point);
-                    let above = look(9.5, palette::BLACK, (HPos::Center, VPos::Bottom));
-                    canvas.text(text, (x, y - 2.0), &above)?;
+                    if is_rows {
+                        canvas.text(text, (right + 8.0, y), &beside)?;
+                    } else {
+                        canvas.text(text, above(text, (x, y - 3.0), &lines), &label)?;
+                    }
                 }
             }
         }
+        if !cells.is_empty() {
+            canvas.cells(&cells)?;
+        }
         let axes = [(left, top), (left, bottom), (right, bottom)];
-        canvas.line(&axes, 1.0, palette::BLACK)
+        canvas.line(&axes, 1.0, palette::BLACK, "")
     }
+}
+
+/// Returns the place for the label of a bar at a place, above the lines that it would touch there.
+fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
+    let half = text_width(text, &look(EM, palette::BLACK, ABOVE)) / 2.0;
+    let touches = |[from, to]: &&[At; 2], y: f64| {
+        from.1 < y + 2.0 && from.1 > y - EM && to.0 > x - half && from.0 < x + half
+    };
+    while let Some([line, _]) = lines.iter().find(|line| touches(line, y)) {
+        y = line.1 - 4.0;
+    }
+    (x, y)
 }
 
 #[cfg(test)]

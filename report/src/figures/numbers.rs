@@ -1,13 +1,31 @@
 //! Formats numbers for people: bytes with a unit, shares in percent.
 
-/// Formats a number of bytes with three digits and a decimal unit.
-pub fn bytes(value: f64) -> String {
-    in_units(value, ["B", "kB", "MB", "GB", "TB", "PB"])
+/// Formats a number of bytes with three digits and a unit, a power of 1024.
+pub fn bytes(mut value: f64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut power = 0;
+    while value >= 1023.5 && power + 1 < UNITS.len() {
+        value /= 1024.0;
+        power += 1;
+    }
+    match (power, value) {
+        (0, _) | (_, 99.95..) => format!("{value:.0} {}", UNITS[power]),
+        (_, 9.995..) => trimmed(format!("{value:.1}"), UNITS[power]),
+        _ => trimmed(format!("{value:.2}"), UNITS[power]),
+    }
 }
 
 /// Formats a count with three digits and k, M, G and so on.
 pub fn count(value: f64) -> String {
     in_units(value, ["", "k", "M", "G", "T", "P"])
+}
+
+/// Formats a time with three digits and ns, µs, ms or s.
+pub fn duration(ns: f64) -> String {
+    match ns {
+        1e12.. => format!("{:.0} s", ns / 1e9),
+        _ => in_units(ns, ["ns", "µs", "ms", "s", "s", "s"]),
+    }
 }
 
 fn in_units(mut value: f64, [one, thousands @ .., last]: [&str; 6]) -> String {

@@ -2,7 +2,7 @@
 
 use super::communication::{Application, bars, joined, plots};
 use super::multiples::{Mark, Multiples, Plot, Scale};
-use super::numbers::bytes;
+use super::numbers::{bytes, duration};
 use super::palette;
 use std::collections::HashMap;
 use superstep_analysis::metrics::Metrics;
@@ -16,8 +16,8 @@ fn thousandths(value: f64) -> String {
 /// Minimum number of launches for lines instead of bars.
 const MANY: usize = 60;
 
-/// Maximum number of points, beyond a plot's resolution.
-const MOST_MARKS: usize = 1000;
+/// Maximum number of points, about a plot's resolution.
+const MOST_MARKS: usize = 200;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
@@ -36,7 +36,7 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         };
         Plot {
             x: Scale::numbers(rows.len() as u64, "superstep"),
-            y: Scale::linear(max, "communicated bytes", bytes),
+            y: Scale::bytes(max, "communicated bytes"),
             marks,
             ..Plot::default()
         }
@@ -71,20 +71,33 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
         Plot {
             x: Scale::numbers(count, "launches in between"),
             // Leave room for the text above the highest bar.
-            y: Scale::linear(max * 1.08, "transferred bytes", bytes),
+            y: Scale::bytes(max * 1.08, "transferred bytes"),
             marks,
             ..Plot::default()
         }
     };
-    Multiples::new(
+    // A plot of a single bar says less than a sentence.
+    let (at_once, others): (Vec<_>, Vec<_>) = applications
+        .iter()
+        .partition(|(_, metrics)| matches!(&metrics.distances[..], [only] if only.distance == 0));
+    let figure = Multiples::new(
         "superstep-distance",
         "Launches between writing and reading (Rieber 2017, figure 6.8)",
         "Transferred bytes by the number of launches between the write and the read. \
          At 0, the very next launch reads them.",
-        &[("transferred bytes", palette::BLUE)],
-        plots(applications, plot),
+        &[],
+        plots(&others, plot),
         joined(applications, |metrics| &metrics.distances),
-    )
+    );
+    let names: Vec<&str> = at_once.iter().map(|(name, _)| *name).collect();
+    let sentence = match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "The very next launch reads all transferred bytes of {}.",
+            names.join(", ")
+        ),
+    };
+    Multiples { sentence, ..figure }
 }
 
 pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
@@ -132,7 +145,7 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
         "connectivity",
         "Mean out-degree of each superstep (Rieber 2017, figure 6.9)",
         "Mean number of CTAs that a CTA of the superstep sends to, and one standard deviation on either side. \
-         With more than a thousand supersteps, neighbouring ones are merged: the plot shows the mean of their means and the widest spread.",
+         With more than 200 supersteps, neighbouring ones are merged: the plot shows the mean of their means and the widest spread.",
         &[
             ("mean", palette::BLUE),
             ("standard deviation", palette::SKY_BLUE),
@@ -153,42 +166,51 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
             }
         }
         let start = rows.iter().map(|row| row.begin_ns).min().unwrap_or(0);
-        let milliseconds = |ns: u64| ns.saturating_sub(start) as f64 / 1e6;
-        let ends = rows
-            .iter()
-            .map(|row| milliseconds(row.begin_ns + row.elapsed_ns));
-        let end = ends.clone().fold(0.0, f64::max);
-        let mut bars: Vec<Vec<(f64, f64)>> = vec![Vec::new(); lanes.len()];
-        for (row, right) in rows.iter().zip(ends) {
+        let since = |ns: u64| ns.saturating_sub(start) as f64;
+        let end = |row: &TimelineRow| since(row.begin_ns + row.elapsed_ns);
+        let last = rows.iter().map(end).fold(0.0, f64::max);
+        let (unit, name) = match last {
+            1e9.. => (1e9, "seconds"),
+            1e6.. => (1e6, "milliseconds"),
+            _ => (1e3, "microseconds"),
+        };
+        let mut bars: Vec<Vec<(f64, f64, u64, u32)>> = vec![Vec::new(); lanes.len()];
+        for row in rows {
             let Some(at) = lanes.iter().position(|other| *other == lane(row)) else {
                 continue;
             };
-            let left = milliseconds(row.begin_ns);
+            let left = since(row.begin_ns);
             // Adjacent launches remain separate, and short ones visible.
-            let right = (left + (right - left) * 0.97).max(left + end / 500.0);
+            let right = (left + (end(row) - left) * 0.97).max(left + last / 500.0);
             match bars[at].last_mut() {
                 // Merge overlapping bars: a program may have tens of thousands of launches.
-                Some(last) if last.0 <= left && left <= last.1 => last.1 = last.1.max(right),
-                _ => bars[at].push((left, right)),
+                Some(bar) if bar.0 <= left && left <= bar.1 => {
+                    *bar = (bar.0, bar.1.max(right), bar.2 + row.elapsed_ns, bar.3 + 1);
+                }
+                _ => bars[at].push((left, right, row.elapsed_ns, 1)),
             }
         }
         let mut marks = Vec::new();
-        for (low, bars) in (0..).map(f64::from).zip(bars) {
-            let area =
-                |(left, right)| Mark::Area((left, low + 0.2), (right, low + 0.8), palette::BLUE);
-            marks.extend(bars.into_iter().map(area));
+        for ((low, bars), (_, kernel)) in (0..).map(f64::from).zip(bars).zip(&lanes) {
+            marks.extend(bars.into_iter().map(|(left, right, elapsed, launches)| {
+                let [at, long] = [left, elapsed as f64].map(duration);
+                let launches = match launches {
+                    1 => String::new(),
+                    launches => format!("{launches} launches, "),
+                };
+                let text = format!("{kernel}: {launches}{long}, from {at} on");
+                let (from, to) = ((left / unit, low + 0.2), (right / unit, low + 0.8));
+                Mark::Cell(from, to, palette::BLUE, text)
+            }));
         }
         let several_streams = lanes.iter().any(|(stream, _)| *stream != lanes[0].0);
-        let names = lanes.iter().map(|(stream, kernel)| {
-            let name: String = kernel.chars().take(11).collect();
-            match several_streams {
-                true => format!("{stream}: {name}"),
-                false => name,
-            }
+        let names = lanes.iter().map(|(stream, kernel)| match several_streams {
+            true => format!("{stream}: {kernel}"),
+            false => kernel.clone(),
         });
-        let label = "milliseconds since the first launch (traced)";
+        let label = format!("{name} since the first launch (traced)");
         Plot {
-            x: Scale::linear(end, label, thousandths),
+            x: Scale::linear(last / unit, &label, thousandths),
             y: Scale::bands(names, ""),
             marks,
             ..Plot::default()
@@ -199,8 +221,11 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
         "When the launches ran",
         "One bar per launch, in the row of its kernel and, if there is more than one, its stream. \
          Times are those of the traced program.",
-        &[("launch", palette::BLUE)],
+        &[],
         plots(applications, plot),
         joined(applications, |metrics| &metrics.timeline),
     )
 }
+
+#[cfg(test)]
+mod tests;

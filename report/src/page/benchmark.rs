@@ -1,11 +1,12 @@
 //! The section of one benchmark.
 
 use super::communication::of_benchmark;
-use super::seconds;
+use super::{front, seconds};
 use crate::error::Result;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
 use maud::{Markup, html};
+use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, OpaqueSummary, Reproducibility, SelectionSummary,
@@ -15,14 +16,20 @@ use superstep_trace::CtaBlocks;
 pub(super) fn section(
     benchmark: &BenchmarkSummary,
     measured: &[(String, Metrics)],
+    is_single: bool,
+    folder: Option<&Path>,
 ) -> Result<Markup> {
     let name = &benchmark.name;
-    let heading = html! { (benchmark.title) " " span.soft { (name) } };
+    let heading = html! {
+        (benchmark.title)
+        @if benchmark.title != *name { " " span.soft { (name) } }
+        (front::mark(benchmark))
+    };
     let content = html! {
         (facts(benchmark))
         @if !benchmark.kernels.is_empty() { (kernels(benchmark)) }
         @if let Some(opaque) = &benchmark.opaque { (opaque_kernels(name, opaque)) }
-        (of_benchmark(name, measured)?)
+        (of_benchmark(name, measured, is_single, folder)?)
         @if !benchmark.verification.is_empty() { (checks(benchmark)) }
         @if benchmark.seconds != Default::default() { (durations(benchmark)) }
     };
@@ -30,7 +37,7 @@ pub(super) fn section(
 }
 
 fn facts(benchmark: &BenchmarkSummary) -> Markup {
-    let mut facts = vec![("Status", benchmark.status.as_str().to_owned())];
+    let mut facts = vec![("Result", front::status(benchmark).0)];
     if let Some(selection) = &benchmark.selection {
         let words = selection.in_words();
         let note = "all numbers, figures and tables describe this part only";
@@ -48,9 +55,6 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
     }
     if let Some(opaque) = &benchmark.opaque {
         facts.push(("Opaque launches", opaque_in_words(opaque)));
-    }
-    if let Some(failure) = &benchmark.failure {
-        facts.push(("Reason", format!("{}: {}", failure.kind, failure.message)));
     }
     if let Some(communication) = benchmark.communication {
         facts.push((
@@ -80,7 +84,9 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
                 "not deterministic: it varies from run to run, as does the number of launches"
             }
         };
-        facts.push(("Digest", format!("{digest} ({same})")));
+        // The first digits suffice to compare digests by eye.
+        let start: String = digest.chars().take(8).collect();
+        facts.push(("Digest", format!("{start} ({same})")));
     }
     if let Some(size) = benchmark.capture_bytes {
         facts.push(("Capture", bytes(size as f64)));

@@ -1,17 +1,15 @@
 //! The page's communication figures, and the statements of the thesis compared with the measurements.
 
-use super::{places, published};
+use super::{places, published, source};
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures;
 use crate::figures::communication::all;
-use crate::figures::multiples::{Layout, Multiples};
+use crate::figures::multiples::Multiples;
 use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::papers::RIEBER;
 use crate::published::{Beside, fits};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use std::borrow::Cow;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
@@ -97,39 +95,37 @@ pub(super) fn thesis() -> Markup {
     html::link("references", RIEBER.name)
 }
 
-pub(super) fn of_benchmark(name: &str, measured: &[(String, Metrics)]) -> Result<Markup> {
+/// Renders the tables of one benchmark, and its figures unless it is the only one, whose figures the page has already.
+pub(super) fn of_benchmark(
+    name: &str,
+    measured: &[(String, Metrics)],
+    is_single: bool,
+    folder: Option<&Path>,
+) -> Result<Markup> {
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
         return Ok(html! {});
     };
     let figures = html! {
-        @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+        @if !is_single {
+            @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+        }
     };
     let summary = format!("Communication of {name}, figure by figure");
     Ok(html! {
         (places::bounds(name, metrics))
         (places::carriers(name, metrics))
-        (fold(&summary, false, figures))
+        @if let Some(folder) = folder { (source::section(folder, name, metrics)) }
+        @if !is_single { (fold(&summary, false, figures)) }
         (places::details(name, metrics))
     })
 }
 
 pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
-    let drawing = if figure.layout == Layout::Maps {
-        // Tens of thousands of cells are too many for a page's SVG.
-        let picture = BASE64_STANDARD.encode(figures::png(figure)?);
-        let (width, height) = figure.size();
-        html! {
-            img id=(id) width=(width) height=(height) alt={ (figure.title) ": " (figure.description) }
-                src={ "data:image/png;base64," (picture) };
-        }
-    } else {
-        PreEscaped(figures::svg(figure, id)?)
-    };
+    let drawing = figures::markup(figure, id)?;
     Ok(html::figure(drawing, figure.description))
 }
 
-pub(super) fn claims_section(run: &RunSummary, measured: &[(String, Metrics)]) -> Markup {
-    let claims = claims(run, measured);
+pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     if claims.is_empty() {
         return html! {};
     }
@@ -146,8 +142,8 @@ pub(super) fn claims_section(run: &RunSummary, measured: &[(String, Metrics)]) -
     let rows = claims.into_iter().map(|claim| {
         let meaning = match claim.verdict {
             Verdict::Holds => Meaning::Good,
-            Verdict::Differs => Meaning::Bad,
-            Verdict::NotMeasurable => Meaning::Neutral,
+            // A finding about the statement or the program, no defect.
+            Verdict::Differs | Verdict::NotMeasurable => Meaning::Neutral,
         };
         let verdict = claim.verdict.as_str().replace('-', " ");
         [

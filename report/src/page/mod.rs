@@ -1,17 +1,20 @@
-//! The page of a run: a self-contained `index.html` that needs no network and no script.
+//! The page of a run: a self-contained `index.html` that needs no network and works without its script.
 
 mod benchmark;
 mod communication;
+mod front;
 mod places;
 mod published;
+mod source;
 pub mod trends;
 
 pub use communication::{Measured, measured};
+pub use source::source_file;
 
 use crate::error::Result;
 use crate::figures::{self, data_volume};
 use crate::html::{
-    self, Cell, DASH, Meaning, description_list, document, id, link, references, section, table,
+    self, Cell, DASH, description_list, document, id, link, references, section, table,
 };
 use crate::papers::RIEBER;
 use crate::published::{Beside, of_run};
@@ -20,7 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
-use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
 use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 
@@ -54,16 +57,29 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
         tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
     }
     let path = folder.join("index.html");
-    let page = index(run, &measured)?;
+    let page = page(run, &measured, Some(folder))?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
+/// Renders the page without source lines, which are in the run's folder.
 pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
+    page(run, measured, None)
+}
+
+fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>) -> Result<String> {
     let rows = of_run(run, measured);
-    let parts = [
-        ("results", "Results", results(run)),
+    let claims = communication::claims(run, measured);
+    let single = single(run);
+    let mut parts = vec![
+        (
+            "findings",
+            "Findings",
+            front::section(run, measured, &rows, &claims),
+        ),
         ("failures", "Failures", failures(run)),
+    ];
+    let figures = [
         ("volume", "Data volume", volume(run, &rows)?),
         (
             "communication",
@@ -78,72 +94,75 @@ pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String>
         (
             "claims",
             "Statements of the thesis",
-            communication::claims_section(run, measured),
+            communication::claims_section(run, claims),
         ),
     ];
+    if single.is_none() {
+        parts.push(("results", "Counts and times", results(run)));
+    }
     let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
-    // Leave out parts without content.
-    let parts = parts.into_iter().filter(|(.., part)| !part.0.is_empty());
-    let mut parts: Vec<_> = parts.map(named).collect();
-    for benchmark in &run.benchmarks {
-        let (name, part) = (&benchmark.name, benchmark::section(benchmark, measured)?);
-        parts.push((id("benchmark", name), name.clone(), part));
+    let mut parts: Vec<_> = parts.into_iter().map(named).collect();
+    let benchmarks = run.benchmarks.iter().map(|benchmark| {
+        let part = benchmark::section(benchmark, measured, single.is_some(), folder)?;
+        Ok((
+            id("benchmark", &benchmark.name),
+            benchmark.name.clone(),
+            part,
+        ))
+    });
+    let benchmarks = benchmarks.collect::<Result<Vec<_>>>()?;
+    let figures = figures.into_iter().map(named);
+    // The kernels, arrays and lines of a single program come before its figures.
+    match single {
+        Some(_) => parts.extend(benchmarks.into_iter().chain(figures)),
+        None => parts.extend(figures.chain(benchmarks)),
     }
     parts.push(named(("provenance", "Provenance", provenance(run))));
     parts.push(named(("references", "References", references([&RIEBER]))));
+    parts.retain(|(.., part)| !part.0.is_empty());
+    let entries = parts.iter().map(|(id, name, _)| (id.clone(), name.clone()));
+    let mark = |part: &str| {
+        let mut benchmarks = run.benchmarks.iter();
+        let found = benchmarks.find(|it| id("benchmark", &it.name) == part);
+        found.map(front::mark).unwrap_or_default()
+    };
     let header = html! {
-        p { (outcome(run)) }
-        (html::contents(parts.iter().map(|(id, name, _)| (id.clone(), name.clone()))))
+        (front::outcome(run))
+        (html::contents_with(entries, mark))
     };
     let main = html! { @for (.., part) in &parts { (part) } };
-    let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
-    Ok(document(&title, &header, &main))
+    Ok(document(&front::title(run), &header, &main))
 }
 
-fn outcome(run: &RunSummary) -> String {
-    let programs = || run.benchmarks.iter().filter(|b| b.process.is_none());
-    let count = |status| programs().filter(|b| b.status == status).count();
-    let mut parts = vec![format!("{} passed", count(Status::Passed))];
-    for (status, word) in [(Status::Failed, "failed"), (Status::Skipped, "skipped")] {
-        if count(status) > 0 {
-            parts.push(format!("{} {word}", count(status)));
-        }
-    }
-    let not_compared = programs().filter(|b| b.not_compared().is_some());
-    let not_compared = not_compared.count();
-    if not_compared > 0 {
-        parts.push(format!("{not_compared} not compared with a golden result"));
-    }
-    format!(
-        "{} benchmarks: {}. Device: {}. Finished {}.",
-        programs().count(),
-        parts.join(", "),
-        run.device,
-        run.finished
-    )
+/// Returns the program of a run that has only one, in any number of processes.
+fn only_program(run: &RunSummary) -> Option<&BenchmarkSummary> {
+    let mut programs = run.benchmarks.iter().filter(|it| it.process.is_none());
+    let only = programs.next().filter(|_| run.planned.len() <= 1);
+    only.filter(|_| programs.next().is_none())
+}
+
+/// Returns the program of a run that has only one, in one process.
+fn single(run: &RunSummary) -> Option<&BenchmarkSummary> {
+    only_program(run).filter(|_| run.benchmarks.len() == 1)
 }
 
 fn results(run: &RunSummary) -> Markup {
     let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
     let rows = run.benchmarks.iter().map(result_row);
-    section("results", "Results", table(caption, rows))
+    section("results", "Counts and times", table(caption, rows))
 }
 
-fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
+fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 11] {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
+    let (status, meaning) = front::status(benchmark);
     let [loaded, stored] = [0, 1].map(|at| bytes.map(|bytes| bytes.with_atomics()[at]));
-    let share = benchmark
-        .communication
-        .map(|c| c.share_in_words(figures::numbers::percent));
     let name = Cell::Link {
         text: benchmark.name.clone(),
         id: id("benchmark", &benchmark.name),
     };
-    // The first digits suffice to compare digests by eye.
-    let digest = benchmark.digest.as_deref().unwrap_or(DASH).chars().take(12);
     [
         ("Benchmark", name),
-        ("Status", status(benchmark.status)),
+        ("Result", Cell::Word(status, meaning)),
         ("Launches", Cell::count(benchmark.launches)),
         ("CTAs", Cell::count(benchmark.ctas)),
         ("Thread loads", Cell::count(threads.map(|t| t.loads))),
@@ -151,23 +170,9 @@ fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
         ("Thread atomics", Cell::count(threads.map(|t| t.atomics))),
         ("Bytes loaded", Cell::count(loaded)),
         ("Bytes stored", Cell::count(stored)),
-        (
-            "Communicated",
-            Cell::Number(share.unwrap_or(DASH.to_owned())),
-        ),
-        ("Digest", Cell::Code(digest.collect())),
         ("Native, s", seconds(benchmark.seconds.native)),
         ("Traced, s", seconds(benchmark.seconds.traced)),
     ]
-}
-
-fn status(status: Status) -> Cell {
-    let meaning = match status {
-        Status::Passed => Meaning::Good,
-        Status::Failed => Meaning::Bad,
-        Status::Skipped => Meaning::Neutral,
-    };
-    Cell::Word(status.as_str().to_owned(), meaning)
 }
 
 fn seconds(value: Option<f64>) -> Cell {
@@ -189,6 +194,9 @@ fn failures(run: &RunSummary) -> Markup {
 fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {
     let mut figure = data_volume(run);
     published::mark(&mut figure, rows);
+    if figure.plots.is_empty() {
+        return Ok(html! {});
+    }
     let content = html! {
         (communication::embed(&figure, figure.name)?)
         (published::beneath(figure.name, rows))
@@ -202,10 +210,14 @@ fn provenance(run: &RunSummary) -> Markup {
         Matching::ExactAddress => "address of the access, as in the thesis",
     };
     let (host, schema) = (&run.host, run.schema_version);
+    let device = match &*run.device {
+        "" => format!("unknown ({})", run.backend),
+        device => format!("{device} ({})", run.backend),
+    };
     let facts = [
         ("Tool", run.tool.clone()),
         ("Command", run.command.join(" ")),
-        ("Device", format!("{} ({})", run.device, run.backend)),
+        ("Device", device),
         ("Communication matched by", matched_by.to_owned()),
         ("Host", format!("{}, {} cores", host.cpu, host.cores)),
         ("Started", run.started.clone()),
@@ -224,8 +236,17 @@ fn provenance(run: &RunSummary) -> Markup {
         })
     });
     let mut inputs = inputs.peekable();
+    let digests = run.benchmarks.iter().filter_map(|benchmark| {
+        let digest = Cell::Code(benchmark.digest.clone()?);
+        Some([
+            ("Benchmark", Cell::Text(benchmark.name.clone())),
+            ("Digest", digest),
+        ])
+    });
+    let mut digests = digests.peekable();
     let content = html! {
         (description_list(&facts))
+        @if digests.peek().is_some() { (table("Digests of all accesses", digests)) }
         @if inputs.peek().is_none() {
             p { "No benchmark read an input file." }
         } @else {

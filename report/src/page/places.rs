@@ -1,9 +1,10 @@
 //! The tables of one benchmark: arrays and lines that communicate, communication patterns, the model of multiple GPUs,
 //! and footprints of launches.
 
-use crate::figures::numbers::{bytes, percent};
+use crate::figures::numbers::{bytes, duration, percent};
 use crate::html::{Cell, DASH, Meaning, fold, table};
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
 use superstep_analysis::metrics::lines::LineRow;
@@ -12,7 +13,7 @@ use superstep_analysis::metrics::within_launch::WithinLaunchRow;
 use superstep_trace::display_name;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
-const ROWS: usize = 16;
+const ROWS: usize = 20;
 
 /// Renders the tables of arrays and lines, after a warning about uninitialised reads.
 pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
@@ -32,11 +33,75 @@ pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
             h3 { "Source lines that communicate most" }
             (line_table(name, &metrics.lines))
         }
+        @if !metrics.line_flows.is_empty() {
+            h3 { "Lines that store what other lines load" }
+            (flow_table(name, metrics))
+        }
     }
 }
 
+/// Bytes that one line loaded from an array and another line stored, over all launches.
+#[derive(Clone, Copy)]
+pub(super) struct Flow<'a> {
+    pub(super) writer: (&'a str, u32),
+    pub(super) reader: (&'a str, u32),
+    array: &'a str,
+    pub(super) bytes: u64,
+    other_cta_bytes: u64,
+    pairs: usize,
+}
+
+/// Returns the flows from line to line, most bytes first.
+pub(super) fn flows(metrics: &Metrics) -> Vec<Flow<'_>> {
+    let mut flows = BTreeMap::new();
+    for row in &metrics.line_flows {
+        let writer = (row.writer_file.as_str(), row.writer_line);
+        let reader = (row.reader_file.as_str(), row.reader_line);
+        let array = row.array.as_str();
+        let flow = flows.entry((writer, reader, array)).or_insert(Flow {
+            writer,
+            reader,
+            array,
+            bytes: 0,
+            other_cta_bytes: 0,
+            pairs: 0,
+        });
+        flow.bytes += row.communicated_loaded_bytes;
+        flow.other_cta_bytes += row.other_cta_bytes;
+        flow.pairs += 1;
+    }
+    let mut flows: Vec<_> = flows.into_values().collect();
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+    flows
+}
+
+fn flow_table(name: &str, metrics: &Metrics) -> Markup {
+    let flows = flows(metrics);
+    let caption = format!(
+        "Bytes that a line of {name} loaded after another line stored them in an earlier launch; every load counts"
+    );
+    listed(&caption, &flows, [name, "line-flows"], |flow| {
+        [
+            (
+                "Loading line",
+                Cell::Code(place(flow.reader.0, flow.reader.1)),
+            ),
+            (
+                "Storing line",
+                Cell::Code(place(flow.writer.0, flow.writer.1)),
+            ),
+            ("Array", Cell::Code(display_name(flow.array))),
+            ("Loaded", size(flow.bytes)),
+            ("From other CTAs", size(flow.other_cta_bytes)),
+            ("Pairs of launches", Cell::count(flow.pairs as u64)),
+        ]
+    })
+}
+
 fn array_table(name: &str, arrays: &[&ArrayRow]) -> Markup {
-    let caption = format!("Arrays of {name}, by bytes that CTAs received from others");
+    let caption = format!(
+        "Arrays of {name}, by bytes that CTAs received from others: each byte once for each of its writers"
+    );
     listed(&caption, arrays, [name, "arrays"], |array| {
         let communicated = match array.stored_bytes {
             0 => DASH.to_owned(),
@@ -56,13 +121,14 @@ fn array_table(name: &str, arrays: &[&ArrayRow]) -> Markup {
 }
 
 fn line_table(name: &str, lines: &[LineRow]) -> Markup {
-    let caption = format!("Loads of {name}, by bytes that another CTA or kernel had written");
+    let caption = format!(
+        "Loads of {name}, by bytes that another CTA or kernel had written; every load counts, whatever the number of writers"
+    );
     listed(&caption, lines, [name, "lines"], |line| {
-        let communicated = Cell::count(line.communicated_loaded_bytes);
         [
             ("Line", Cell::Code(place(&line.file, line.line))),
             ("Function", Cell::Code(display_name(&line.function))),
-            ("Communicated bytes loaded", communicated),
+            ("Communicated", size(line.communicated_loaded_bytes)),
             ("Share", share(line.share)),
         ]
     })
@@ -136,12 +202,15 @@ fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
 }
 
 /// Formats file and line, without the folder.
-fn place(file: &str, line: u32) -> String {
-    let file = file.rsplit('/').next().unwrap_or(file);
+pub(super) fn place(file: &str, line: u32) -> String {
     match line {
         0 => "unknown".to_owned(),
-        number => format!("{file}:{number}"),
+        number => format!("{}:{number}", file_name(file)),
     }
+}
+
+pub(super) fn file_name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
 }
 
 /// Appends the stream to a superstep, unless it is the first stream.
@@ -210,7 +279,7 @@ fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
             true => ("best", Meaning::Good),
             false => ("", Meaning::Neutral),
         };
-        let time = format!("{:.3} ms", row.link_s * 1e3);
+        let time = duration(row.link_s * 1e9);
         [
             ("GPUs", Cell::Text(row.gpus.to_string())),
             ("Cut", Cell::Text(row.cut.clone())),
@@ -249,7 +318,7 @@ fn footprints(name: &str, metrics: &Metrics) -> Markup {
     })
 }
 
-fn size(value: u64) -> Cell {
+pub(super) fn size(value: u64) -> Cell {
     Cell::Number(bytes(value as f64))
 }
 

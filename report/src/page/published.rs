@@ -1,7 +1,7 @@
 //! Published values on the page: marks in the figures, a table below each, and a table of differences with their reasons.
 
 use super::communication::thesis;
-use crate::figures::multiples::{Mark, Multiples, Plot};
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot};
 use crate::figures::palette;
 use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
@@ -49,7 +49,7 @@ fn number(name: &str) -> Option<&'static str> {
 fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     let bin = |bins: &[u64]| bins.iter().position(|&bin| bin == row.at);
     let named = |plot: &Plot| {
-        let names = plot.x.ticks.iter();
+        let names = plot.y.ticks.iter();
         names
             .map(|(_, name)| name)
             .position(|it| *it == row.application)
@@ -58,12 +58,14 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
         .plots
         .iter()
         .position(|it| it.title == row.application);
+    // The volumes have a row for each program, with their values to the right.
+    let is_row = figure.layout == Layout::Rows;
     // The plot, the band, and the start and end of the line in a band of width 1.
     let at = row.at as usize;
     let (plot, band, from, to) = match row.quantity {
-        Quantity::Loaded => (Some(0), figure.plots.first().and_then(named), 0.1, 0.5),
-        Quantity::Stored => (Some(0), figure.plots.first().and_then(named), 0.5, 0.9),
-        Quantity::Communicated => (Some(1), figure.plots.get(1).and_then(named), 0.1, 0.9),
+        Quantity::Loaded => (Some(0), figure.plots.first().and_then(named), 0.1, 0.9),
+        Quantity::Stored => (Some(1), figure.plots.get(1).and_then(named), 0.1, 0.9),
+        Quantity::Communicated => (Some(2), figure.plots.get(2).and_then(named), 0.1, 0.9),
         Quantity::OutDegree => (of_program, bin(&DEGREE_BINS), 0.1, 0.5),
         Quantity::InDegree => (of_program, bin(&DEGREE_BINS), 0.5, 0.9),
         Quantity::LoadStride => (of_program, bin(&STRIDE_BINS), 0.1, 0.5),
@@ -94,13 +96,17 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     if row.published == 0.0 {
         return false;
     }
-    plot.y.high = plot.y.high.max(height);
     let band = band as f64;
-    let line = vec![(band + from, height), (band + to, height)];
-    // Draw the line beneath the labels above the bars.
+    let (mut line, mut scale) = ([(band + from, height), (band + to, height)], &mut plot.y);
+    if is_row {
+        line = line.map(|(across, along)| (along, across));
+        scale = &mut plot.x;
+    }
+    scale.high = scale.high.max(height);
+    // Draw the line beneath the points and labels.
     let mut marks = plot.marks.iter();
-    let place = marks.position(|mark| matches!(mark, Mark::Text(..)));
-    let line = Mark::Line(line, 2.5, palette::VERMILLION);
+    let place = marks.position(|mark| matches!(mark, Mark::Text(..) | Mark::Point(..)));
+    let line = Mark::Line(line.to_vec(), 2.5, palette::VERMILLION);
     plot.marks.insert(place.unwrap_or(plot.marks.len()), line);
     true
 }
@@ -136,6 +142,7 @@ pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
 fn meaning(agreement: Agreement) -> Meaning {
     match agreement {
         Agreement::Equal | Agreement::Close => Meaning::Good,
+        Agreement::Explained => Meaning::Neutral,
         Agreement::Differs => Meaning::Bad,
     }
 }
@@ -145,8 +152,9 @@ pub(super) fn section(rows: &[Beside]) -> Markup {
         return html! {};
     }
     let rows = summary(rows).into_iter().map(|one| {
-        let agreement = match one.differ {
-            0 => Agreement::Equal,
+        let agreement = match (one.differ, one.unexplained) {
+            (0, _) => Agreement::Equal,
+            (_, 0) => Agreement::Explained,
             _ => Agreement::Differs,
         };
         let differ = Cell::Word(html::grouped(one.differ), meaning(agreement));

@@ -139,15 +139,7 @@ impl Quantity {
             }
         });
         let plots = plots.collect();
-        let legend = [("run", palette::BLUE)];
-        Multiples::new(
-            self.name,
-            self.title,
-            self.description,
-            &legend,
-            plots,
-            table,
-        )
+        Multiples::new(self.name, self.title, self.description, &[], plots, table)
     }
 }
 

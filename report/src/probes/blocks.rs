@@ -77,6 +77,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![figure],
         tables: vec![summary(hottest), table],
+        is_of_papers: true,
+        ..Study::default()
     })
 }
 
@@ -101,7 +103,11 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
     for (index, row) in shown.iter().enumerate() {
         let low = band(index);
         let shade = palette::shade(row.fields[0], most);
-        marks.push(Mark::Area((0.0, low + 0.1), (0.6, low + 0.9), shade));
+        let text = format!(
+            "{} executions by threads",
+            numbers::count(row.fields[0] as f64)
+        );
+        marks.push(Mark::Cell((0.0, low + 0.1), (0.6, low + 0.9), shade, text));
         for successor in &row.site.successors {
             let mut blocks = shown.iter().map(|other| other.site.block);
             let Some(target) = blocks.position(|block| block == *successor) else {
@@ -130,5 +136,6 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
         x: Scale::new(0.0, 1.0, "", Vec::new()),
         y: Scale::bands(names, ""),
         marks,
+        ..Plot::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Conditional branches and their divergence: SASSI's table 1 and figure 5.
 
-use super::{Program, ProgramSites, SiteTotals, Study, percent, published, sites};
+use super::published::beside;
+use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
@@ -45,23 +46,6 @@ table_from! {
     }
 }
 
-table_from! {
-    /// The conditional branches of each program, next to SASSI's table 1.
-    fn beside<'a>((branches, sassi), (&'a ProgramSites<'a>, [f64; 4])) = "branches-published" {
-        program: String = "the program" => branches.name.to_owned();
-        static_branches: u64 ["branches"] = "conditional branches in its device code" =>
-            branches.sites.len() as u64;
-        sassi_static_branches: f64 ["branches"] = "SASSI, table 1: static branches" => sassi[0];
-        static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
-            branches.above_zero(DIVERGENT);
-        sassi_static_divergent: f64 ["branches"] = "SASSI, table 1: divergent static branches" => sassi[1];
-        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => static_percent(branches);
-        sassi_static_percent: f64 ["%"] = "SASSI, table 1: their share" => sassi[2];
-        dynamic_percent: f64 ["%"] = "executions at which the warp split" => dynamic_percent(branches);
-        sassi_dynamic_percent: f64 ["%"] = "SASSI, table 1: divergent executions of branches" => sassi[3];
-    }
-}
-
 fn static_percent(branches: &ProgramSites<'_>) -> f64 {
     percent(
         branches.above_zero(DIVERGENT) as f64,
@@ -96,13 +80,23 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         programs.iter().map(plot).collect(),
         sites_table.clone(),
     );
-    let rodinia = rodinia();
-    let published = programs.iter().filter_map(|one| {
-        let sassi = published::find(suite, &rodinia.branches, one.name)?;
-        Some((one, sassi))
+    let quantities = [
+        "static_branches",
+        "static_divergent",
+        "static_percent",
+        "dynamic_percent",
+    ];
+    let measured = programs.iter().map(|one| {
+        let (all, split) = (one.sites.len() as f64, one.above_zero(DIVERGENT) as f64);
+        let numbers = [all, split, static_percent(one), dynamic_percent(one)];
+        (one.name, numbers.map(Some))
     });
-    let tables = [summary(&programs), beside(published), sites_table];
-    Ok(Study::new(tables, vec![figure]))
+    Ok(Study {
+        published: beside((suite, &rodinia().branches), quantities, measured),
+        tables: vec![summary(&programs), sites_table],
+        figures: vec![figure],
+        is_of_papers: true,
+    })
 }
 
 fn plot(program: &ProgramSites<'_>) -> Plot {
@@ -126,5 +120,6 @@ fn plot(program: &ProgramSites<'_>) -> Plot {
         x: Scale::numbers(shown.len() as u64, "branch"),
         y: Scale::linear(most as f64, "executions by warps", numbers::count),
         marks,
+        ..Plot::default()
     }
 }

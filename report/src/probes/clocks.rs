@@ -122,6 +122,7 @@ impl<'a> Load<'a> {
             x: Scale::numbers(self.sms.len() as u64, "SM"),
             y: Scale::shares("share of the longest"),
             marks: (0..).zip(self.shares()).map(bar).collect(),
+            ..Plot::default()
         }
     }
 }
@@ -143,5 +144,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![figure],
         tables: vec![summary(&loads), table],
+        is_of_papers: true,
+        ..Study::default()
     })
 }

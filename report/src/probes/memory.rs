@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::figures::communication::bars;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
+use crate::html::grouped;
 use superstep_trace::ProbeResults;
 
 table_from! {
@@ -138,6 +139,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         tables: vec![summary(&all), unique_lines, divergence_matrix],
         figures,
+        is_of_papers: true,
+        ..Study::default()
     })
 }
 
@@ -157,17 +160,19 @@ fn map_plot((name, matrix): &Divergence<'_>) -> Plot {
     let most = matrix.0.iter().copied().max().unwrap_or(0);
     let marks = matrix.cells().map(|cell| {
         let (x, y) = (cell.threads as f64, cell.lines as f64);
-        Mark::Area(
-            (x - 1.0, y - 1.0),
-            (x, y),
-            palette::shade(cell.accesses, most),
-        )
+        let text = format!(
+            "{x} threads, {y} lines: {} access groups",
+            grouped(cell.accesses)
+        );
+        let shade = palette::shade(cell.accesses, most);
+        Mark::Cell((x - 1.0, y - 1.0), (x, y), shade, text)
     });
     Plot {
         title: (*name).to_owned(),
         x: bands("active threads"),
         y: bands("lines of 32 bytes"),
         marks: marks.collect(),
+        cells: (LANES as u64, LANES as u64),
         ..Plot::default()
     }
 }

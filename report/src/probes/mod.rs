@@ -8,8 +8,8 @@
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
 //! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
 //!
-//! `overheads` has the cost of any probe (SASSI, table 3; Ocelot, figure 5). Tables `…-published` compare results with
-//! SASSI's.
+//! Any other probe has `largest-totals`. `overheads` has the cost of every probe (SASSI, table 3; Ocelot, figure 5), and
+//! `published` compares results with SASSI's.
 
 mod blocks;
 mod branches;
@@ -21,22 +21,36 @@ mod page;
 mod published;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod values;
 
 pub use outcomes::{OutcomeShare, outcomes};
-pub use overheads::{Cost, overheads};
+pub use overheads::{Cost, add_overheads};
 pub use page::page;
+pub use totals::place;
 
 use crate::error::Result;
-use crate::figures::multiples::{Layout, Multiples};
+use crate::figures::multiples::Multiples;
+use published::PublishedRow;
 use std::collections::BTreeMap;
 use superstep_table::Table;
-use superstep_trace::{PointSite, ProbeResults, display_name};
+use superstep_trace::{PointSite, ProbeResults, ProbeSpec, display_name};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
     pub name: &'a str,
     pub results: &'a ProbeResults,
+}
+
+impl<'a> Program<'a> {
+    fn spec(&self) -> Option<&'a ProbeSpec> {
+        let mut probes = self
+            .results
+            .modules
+            .iter()
+            .filter_map(|it| it.defined.as_ref());
+        probes.next().map(|probe| &probe.spec)
+    }
 }
 
 /// Tables and figures of one probe over a set of programs.
@@ -46,30 +60,35 @@ pub struct Study {
     pub tables: Vec<Table>,
     /// One plot for each program.
     pub figures: Vec<Multiples>,
+    /// Results next to SASSI's.
+    published: Vec<PublishedRow>,
+    /// Whether the probe reproduces a study of SASSI or GPU Ocelot.
+    is_of_papers: bool,
 }
 
-impl Study {
-    /// Leaves out the second table, of published numbers, if it is empty.
-    fn new([summary, published, each]: [Table; 3], figures: Vec<Multiples>) -> Self {
-        let mut tables = vec![summary, published, each];
-        if tables[1].rows() == 0 {
-            tables.remove(1);
+/// Returns the study of a probe over programs of `suite`: for a built-in probe of the papers, known by its fields too, its
+/// own study, and for any other the largest totals.
+pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Study> {
+    let spec = programs.first().and_then(|program| program.spec());
+    let fields = spec.map(|spec| {
+        spec.fields
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect()
+    });
+    let fields: Vec<&str> = fields.unwrap_or_default();
+    match (probe, &fields[..]) {
+        ("basic-blocks", ["executions"]) => blocks::study(programs),
+        ("branches", ["executions", "active_threads", "taken_threads", "divergent"]) => {
+            branches::study(suite, programs)
         }
-        Self { tables, figures }
+        ("memory-divergence", ["accesses", "threads", "lines"]) => memory::study(programs),
+        ("values", ["executions", "ones", "ever_set", "differing"]) => {
+            values::study(suite, programs)
+        }
+        ("cta-clocks", ["start", "end", "sm"]) => clocks::study(programs),
+        _ => totals::study(programs),
     }
-}
-
-/// Returns the study of a probe over programs of `suite`; `None` if the probe has no study. The second table compares
-/// the programs with published numbers, if any.
-pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
-    Ok(Some(match probe {
-        "basic-blocks" => blocks::study(programs)?,
-        "branches" => branches::study(suite, programs)?,
-        "memory-divergence" => memory::study(programs)?,
-        "values" => values::study(suite, programs)?,
-        "cta-clocks" => clocks::study(programs)?,
-        _ => return Ok(None),
-    }))
 }
 
 struct ProgramSites<'a> {
@@ -133,14 +152,6 @@ fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
         name: program.name,
         sites: rows.into_values().collect(),
     })
-}
-
-/// Returns the layout of plots with `bars` horizontal bars; many bars need more height.
-fn layout_of(bars: usize) -> Layout {
-    match bars {
-        0..=12 => Layout::Grid,
-        _ => Layout::Maps,
-    }
 }
 
 fn percent(part: f64, whole: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! Outcomes of injected errors: SASSI's figure 10.
 
-use super::{Study, layout_of};
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use super::Study;
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
 
@@ -10,6 +10,7 @@ table_from! {
     fn table<'a>(outcome, &'a OutcomeShare) = "injection" {
         program: String = "the program" => outcome.program.clone();
         outcome: &'static str = "outcome of the injections" => outcome.class;
+        effect: &'static str = "masked, DUE or SDC" => outcome.effect;
         count: u64 ["injections"] = "injections with this outcome" => outcome.count;
         share: f64 = "of all injections into the program" => rounded(outcome.share[0]);
         low: f64 = "lower end of the share's 95 % interval (Wilson)" => rounded(outcome.share[1]);
@@ -22,6 +23,8 @@ table_from! {
 pub struct OutcomeShare {
     pub program: String,
     pub class: &'static str,
+    /// Masked, DUE (detected unrecoverable error) or SDC (silent data corruption).
+    pub effect: &'static str,
     pub count: u64,
     /// Share of all injections into the program, and the bounds of its 95 % confidence interval.
     pub share: [f64; 3],
@@ -73,15 +76,17 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     };
     let figure = Multiples::new(
         "injection",
-        "Outcomes of one flipped bit",
+        "Outcomes by program",
         "How the injections into each program ended (SASSI, figure 10).",
         &legend,
         vec![plot],
         table(shares),
     )
-    .with_layout(layout_of(bars.len()));
+    .with_layout(Layout::Rows);
     Study {
         tables: vec![figure.table.clone()],
         figures: vec![figure],
+        is_of_papers: true,
+        ..Study::default()
     }
 }

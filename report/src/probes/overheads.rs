@@ -1,12 +1,16 @@
 //! Cost of a probe: SASSI's table 3 and Ocelot's figure 5.
 
-use super::{layout_of, published};
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use super::Study;
+use super::published::beside;
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale, Values};
 use crate::figures::palette;
+use crate::papers::{RODINIA, rodinia};
+use std::collections::BTreeMap;
+use superstep_table::Table;
 
 table_from! {
     /// Cost of the probe in each program.
-    fn table<'a>((cost, sassi), &'a (&'a Cost, Option<[f64; 2]>)) = "overheads" {
+    fn table<'a>(cost, &'a Cost) = "overheads" {
         program: String = "the program" => cost.program.clone();
         launches: u64 = "kernel launches" => cost.launches;
         native_s: f64 ["s"] = "wall time of the program without the probe" => cost.total_s[0];
@@ -15,10 +19,6 @@ table_from! {
         probed_kernel_ms: f64 ["ms"] = "time of all kernels with the probe" => cost.kernels_ms[1];
         total_ratio: Option<f64> = "wall time with the probe divided by that without" => ratio(cost.total_s);
         kernel_ratio: Option<f64> = "kernel time with the probe divided by that without" => ratio(cost.kernels_ms);
-        sassi_total_ratio: Option<f64> = "SASSI, table 3: wall time; empty if it has none" =>
-            sassi.map(|[total, _]| total);
-        sassi_kernel_ratio: Option<f64> = "SASSI, table 3: kernel time; empty if it has none" =>
-            sassi.map(|[_, kernels]| kernels);
     }
 }
 
@@ -37,15 +37,14 @@ fn ratio([before, after]: [f64; 2]) -> Option<f64> {
     (before > 0.0).then(|| (1e3 * after / before).round() / 1e3)
 }
 
-/// Returns the figure and table of the cost of `probe` in programs of `suite`, compared with SASSI's.
-pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
-    let rows = (costs.iter()).map(|it| (it, published::cost(suite, probe, &it.program)));
-    let rows: Vec<_> = rows.collect();
+/// Adds the cost of `probe` in programs of `suite` to its study, next to SASSI's where the study is of its paper.
+pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]) {
+    let sassi = sassi_costs(suite, probe);
     let one = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
     let mut marks = vec![Mark::Line(one, 1.0, palette::GREY)];
     let mut most = 2.0f64;
     // The first program is at the top.
-    for (low, (cost, sassi)) in (0..).map(f64::from).zip(rows.iter().rev()) {
+    for (low, cost) in (0..).map(f64::from).zip(costs.iter().rev()) {
         let mut bar = |ratio: Option<f64>, from: f64, to: f64, colour| {
             if let Some(ratio) = ratio {
                 most = most.max(ratio);
@@ -54,7 +53,7 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
         };
         bar(ratio(cost.kernels_ms), 0.5, 0.85, palette::BLUE);
         bar(ratio(cost.total_s), 0.15, 0.5, palette::SKY_BLUE);
-        if let Some([_, kernels]) = *sassi {
+        if let Some(&[_, kernels]) = sassi.get(&cost.program) {
             most = most.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
@@ -68,26 +67,52 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
         ("kernels", palette::BLUE),
         ("whole program", palette::SKY_BLUE),
     ];
-    if rows.iter().any(|(_, sassi)| sassi.is_some()) {
+    if costs.iter().any(|cost| sassi.contains_key(&cost.program)) {
         legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
     let plot = Plot {
         x: Scale {
             logarithmic: true,
+            values: Values::Continuous(|ratio| format!("{ratio:.2}x")),
             ..Scale::new(0.5, 2f64.powi(powers), label, ticks)
         },
         y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
         marks,
         ..Plot::default()
     };
-    Multiples::new(
+    let description = match found.is_of_papers {
+        true => {
+            "Time with the probe relative to the time without it (SASSI, table 3; GPU Ocelot, figure 5)."
+        }
+        false => "Time with the probe relative to the time without it.",
+    };
+    let figure = Multiples::new(
         "overheads",
         format!("Cost of the probe {probe}"),
-        "Time with the probe relative to the time without it, for the kernels and for the whole program \
-         (SASSI, table 3; GPU Ocelot, figure 5).",
+        description,
         &legend,
         vec![plot],
-        table(&rows),
-    )
-    .with_layout(layout_of(costs.len()))
+        table(costs),
+    );
+    let measured = (costs.iter()).map(|it| (&*it.program, [it.total_s, it.kernels_ms].map(ratio)));
+    let quantities = ["total_ratio", "kernel_ratio"];
+    found
+        .published
+        .extend(beside((suite, &sassi), quantities, measured));
+    found.tables.push(figure.table.clone());
+    if !found.published.is_empty() {
+        found.tables.push(Table::of(&found.published));
+    }
+    found.figures.push(figure.with_layout(Layout::Rows));
+}
+
+/// Returns the slowdown of each program by `probe` in SASSI's table 3, for the whole program and for its kernels.
+fn sassi_costs(suite: &str, probe: &str) -> BTreeMap<String, [f64; 2]> {
+    let studies = ["branches", "memory-divergence", "values"];
+    let study = studies.iter().position(|name| *name == probe);
+    let study = study.filter(|_| suite == RODINIA);
+    let costs = rodinia().costs.into_iter();
+    costs
+        .filter_map(|(program, costs)| Some((program, costs[study?])))
+        .collect()
 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::figures;
 use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use superstep_table::Table;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
@@ -21,28 +21,33 @@ pub fn page(
     let heading = id("probe", probe);
     let content = html! {
         @for line in lines { p { (line) } }
-        @for table in &study.tables { (rows(probe, table)) }
+        @for (index, table) in study.tables.iter().enumerate() { (rows(table, index == 0)) }
         @for figure in &study.figures {
-            h3 { (figure.title) }
-            @let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
-            (html::figure(PreEscaped(drawing), figure.description))
+            @let drawing = figures::markup(figure, &format!("{heading}-{}", figure.name))?;
+            (html::figure(drawing, figure.description))
         }
     };
     let main = html! {
-        (html::section(&heading, format!("Probe {probe}: {what}"), content))
-        (references(&STUDIES))
+        (html::section(&heading, what, content))
+        @if study.is_of_papers { (references(&STUDIES)) }
     };
     Ok(document(title, &html! {}, &main))
 }
 
-fn rows(probe: &str, own: &Table) -> Markup {
+fn rows(own: &Table, is_first: bool) -> Markup {
     let name = own.name().replace('-', " ");
     let columns: Vec<(String, bool)> = (own.columns())
         .map(|column| {
-            let name = column.name.replace('_', " ");
-            let name = match column.unit {
-                "" => name,
-                unit => format!("{name}, {unit}"),
+            let unit = match column.unit {
+                "%" => "percent",
+                unit => unit,
+            };
+            let name = column.name.strip_suffix(unit).unwrap_or(column.name);
+            let name = name.trim_end_matches('_').replace('_', " ");
+            let name = match (column.unit, &*name) {
+                ("", _) => name,
+                (unit, "" | "count") => unit.to_owned(),
+                (unit, _) => format!("{name}, {unit}"),
             };
             (name, column.is_number)
         })
@@ -56,7 +61,7 @@ fn rows(probe: &str, own: &Table) -> Markup {
         cells.collect()
     });
     let table = html! {
-        (table_of(&format!("{name} ({probe})"), &columns, shown))
+        (table_of(&name, &columns, shown))
         @if own.rows() > MOST_ROWS {
             p {
                 "The first " (MOST_ROWS) " of " (own.rows()) " rows; "
@@ -65,7 +70,7 @@ fn rows(probe: &str, own: &Table) -> Markup {
         }
     };
     if own.rows() > MOST_ROWS / 2 {
-        fold(&format!("{name}: {} rows", own.rows()), false, table)
+        fold(&format!("{name}: {} rows", own.rows()), is_first, table)
     } else {
         table
     }

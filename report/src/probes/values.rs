@@ -1,19 +1,13 @@
 //! Constant bits and scalar values: SASSI's table 2.
 
-use super::{Program, ProgramSites, SiteTotals, Study, percent, published, sites};
+use super::published::beside;
+use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::papers::rodinia;
 use std::collections::HashMap;
 use superstep_trace::probe::At;
-
-const DYNAMIC_CONSTANT_BITS: &str =
-    "bits of values that never changed, each instruction weighted by its executions";
-const DYNAMIC_SCALAR: &str =
-    "executions of instructions whose value was always the same in all threads of a warp";
-const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction counted once";
-const STATIC_SCALAR: &str = "instructions whose value was always the same in all threads of a warp";
 
 /// An executed instruction that has a value.
 struct Instruction<'a> {
@@ -38,10 +32,14 @@ table_from! {
             values.all.len() as u64;
         executions: u64 ["warp executions"] = "their executions by warps" =>
             values.all.iter().map(|one| one.executions).sum();
-        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS => values.shares()[0];
-        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR => values.shares()[1];
-        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS => values.shares()[2];
-        static_scalar_percent: f64 ["%"] = STATIC_SCALAR => values.shares()[3];
+        dynamic_constant_bits_percent: f64 ["%"] =
+            "bits of values that never changed, each instruction weighted by its executions" => values.shares()[0];
+        dynamic_scalar_percent: f64 ["%"] =
+            "executions of instructions whose value was always the same in all threads of a warp" => values.shares()[1];
+        static_constant_bits_percent: f64 ["%"] =
+            "bits that never changed, each instruction counted once" => values.shares()[2];
+        static_scalar_percent: f64 ["%"] =
+            "instructions whose value was always the same in all threads of a warp" => values.shares()[3];
     }
 }
 
@@ -57,23 +55,6 @@ table_from! {
         executions: u64 ["warp executions"] = "executions by warps" => value.executions;
         constant_bits: u64 ["bits"] = "bits that never changed" => value.constant_bits.into();
         is_scalar: bool = "whether all threads of a warp always had the same value" => value.is_scalar;
-    }
-}
-
-table_from! {
-    /// The values of each program, next to SASSI's table 2.
-    fn beside<'a>((values, sassi), (&'a Instructions<'a>, [f64; 4])) = "values-published" {
-        program: String = "the program" => values.name.to_owned();
-        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS => values.shares()[0];
-        sassi_dynamic_constant_bits: f64 ["%"] = "SASSI, table 2: constant bits of registers, dynamic" =>
-            sassi[0];
-        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR => values.shares()[1];
-        sassi_dynamic_scalar: f64 ["%"] = "SASSI, table 2: scalar values, dynamic" => sassi[1];
-        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS => values.shares()[2];
-        sassi_static_constant_bits: f64 ["%"] = "SASSI, table 2: constant bits of registers, static" =>
-            sassi[2];
-        static_scalar_percent: f64 ["%"] = STATIC_SCALAR => values.shares()[3];
-        sassi_static_scalar: f64 ["%"] = "SASSI, table 2: scalar values, static" => sassi[3];
     }
 }
 
@@ -144,14 +125,21 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         programs.iter().map(plot).collect(),
         table.clone(),
     );
-    let rodinia = rodinia();
-    let published = programs.iter().filter_map(|one| {
-        let sassi = published::find(suite, &rodinia.values, one.name)?;
-        Some((one, sassi))
-    });
-    let instructions = programs.iter().flat_map(|one| &one.all);
-    let tables = [table, beside(published), each(instructions)];
-    Ok(Study::new(tables, vec![figure]))
+    let quantities = [
+        "dynamic_constant_bits_percent",
+        "dynamic_scalar_percent",
+        "static_constant_bits_percent",
+        "static_scalar_percent",
+    ];
+    let measured = programs
+        .iter()
+        .map(|one| (one.name, one.shares().map(Some)));
+    Ok(Study {
+        published: beside((suite, &rodinia().values), quantities, measured),
+        tables: vec![table, each(programs.iter().flat_map(|one| &one.all))],
+        figures: vec![figure],
+        is_of_papers: true,
+    })
 }
 
 fn plot(program: &Instructions<'_>) -> Plot {

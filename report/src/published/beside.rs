@@ -28,6 +28,8 @@ pub(crate) enum Agreement {
     Equal,
     /// Equal within the precision of a value read off a plot.
     Close,
+    /// Differs for a known reason.
+    Explained,
     Differs,
 }
 
@@ -49,11 +51,15 @@ impl Agreement {
         }
     }
 
+    pub(crate) fn is_difference(self) -> bool {
+        matches!(self, Self::Explained | Self::Differs)
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Equal => "equal",
             Self::Close => "close",
-            Self::Differs => "differs",
+            Self::Explained | Self::Differs => "differs",
         }
     }
 }
@@ -83,7 +89,13 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
             let published = series.value(at).unwrap_or(0.0);
             // A missing measurement counts as 0: an empty bin, or a superstep that sent nothing.
             let value = found.value(at).unwrap_or(0.0);
-            let agreement = Agreement::of(series.quantity, published, value);
+            let (agreement, reason) = match Agreement::of(series.quantity, published, value) {
+                Agreement::Differs => match reason(&data, measured, series) {
+                    Some(reason) => (Agreement::Explained, reason),
+                    None => (Agreement::Differs, UNEXPLAINED.to_owned()),
+                },
+                same => (same, String::new()),
+            };
             rows.push(Beside {
                 figure: series.quantity.figure().to_owned(),
                 application: series.program.clone(),
@@ -92,10 +104,7 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
                 published,
                 measured: value,
                 agreement,
-                reason: match agreement {
-                    Agreement::Differs => reason(&data, measured, series),
-                    Agreement::Equal | Agreement::Close => String::new(),
-                },
+                reason,
             });
         }
     }
@@ -103,7 +112,8 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
     rows
 }
 
-fn reason(data: &Data, measured: &Reproduction, series: &Series) -> String {
+/// Returns the known reasons why a series differs.
+fn reason(data: &Data, measured: &Reproduction, series: &Series) -> Option<String> {
     let mut programs = measured.programs.iter();
     let program = programs.find(|program| program.name == series.program);
     let has_input = |sha256: &String| program.is_some_and(|it| it.inputs.contains(sha256));
@@ -113,10 +123,7 @@ fn reason(data: &Data, measured: &Reproduction, series: &Series) -> String {
             && !reason.unless_input.as_ref().is_some_and(has_input)
     });
     let reasons: Vec<&str> = reasons.map(|reason| reason.because.as_str()).collect();
-    match reasons[..] {
-        [] => UNEXPLAINED.to_owned(),
-        _ => reasons.join(BETWEEN_REASONS),
-    }
+    (!reasons.is_empty()).then(|| reasons.join(BETWEEN_REASONS))
 }
 
 /// One or more consecutive values of a program, for readers.
@@ -192,14 +199,14 @@ fn difference(row: &Beside) -> String {
     match row.agreement {
         Agreement::Equal => "equal".to_owned(),
         Agreement::Close => "within 1 %".to_owned(),
-        Agreement::Differs if row.quantity.unit() == Unit::Percent => {
+        _ if row.quantity.unit() == Unit::Percent => {
             let sign = if difference < 0.0 { '−' } else { '+' };
             match difference.abs() {
                 ..0.0005 => format!("{sign}< 0.001 points"),
                 difference => format!("{sign}{difference:.3} points"),
             }
         }
-        Agreement::Differs => {
+        Agreement::Explained | Agreement::Differs => {
             let sign = if difference < 0.0 { '−' } else { '+' };
             let relative = match 100.0 * difference.abs() / row.published.abs() {
                 relative if relative < 0.1 => format!("{sign}{relative:.4} %"),
@@ -223,31 +230,53 @@ pub(crate) struct Summary {
     pub(crate) equal: u64,
     pub(crate) close: u64,
     pub(crate) differ: u64,
+    /// Differences without a known reason.
+    pub(crate) unexplained: u64,
     /// Distinct reasons for all differences.
     pub(crate) reasons: String,
 }
 
+/// Returns the numbers of values that agree, by figure and program.
 pub(crate) fn summary(rows: &[Beside]) -> Vec<Summary> {
     let same = |a: &Beside, b: &Beside| (&a.figure, &a.application) == (&b.figure, &b.application);
-    let summary = |rows: &[Beside]| {
-        let count = |agreement| rows.iter().filter(|it| it.agreement == agreement).count() as u64;
-        let mut reasons: Vec<&str> = Vec::new();
-        let differing = rows
-            .iter()
-            .filter(|row| row.agreement == Agreement::Differs);
-        for reason in differing.flat_map(|row| row.reason.split(BETWEEN_REASONS)) {
-            if !reasons.contains(&reason) {
-                reasons.push(reason);
+    rows.chunk_by(same).map(|rows| sum(rows.iter())).collect()
+}
+
+/// Returns the numbers of values that agree over all figures, by program.
+pub(crate) fn by_program(rows: &[Beside]) -> Vec<Summary> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        if !names.contains(&&*row.application) {
+            names.push(&row.application);
+        }
+    }
+    let sum_of = |name: &&str| sum(rows.iter().filter(|row| row.application == *name));
+    names.iter().map(sum_of).collect()
+}
+
+fn sum<'a>(rows: impl Iterator<Item = &'a Beside>) -> Summary {
+    let mut summary = Summary::default();
+    let mut reasons: Vec<&str> = Vec::new();
+    for row in rows {
+        summary.figure.clone_from(&row.figure);
+        summary.application.clone_from(&row.application);
+        match row.agreement {
+            Agreement::Equal => summary.equal += 1,
+            Agreement::Close => summary.close += 1,
+            Agreement::Explained => summary.differ += 1,
+            Agreement::Differs => {
+                summary.differ += 1;
+                summary.unexplained += 1;
             }
         }
-        Summary {
-            figure: rows[0].figure.clone(),
-            application: rows[0].application.clone(),
-            equal: count(Agreement::Equal),
-            close: count(Agreement::Close),
-            differ: count(Agreement::Differs),
-            reasons: reasons.join(BETWEEN_REASONS),
+        if row.agreement.is_difference() {
+            for reason in row.reason.split(BETWEEN_REASONS) {
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
         }
-    };
-    rows.chunk_by(same).map(summary).collect()
+    }
+    summary.reasons = reasons.join(BETWEEN_REASONS);
+    summary
 }

@@ -1,7 +1,7 @@
 //! Writes `docs/reproduction.md` with published and measured values, and a JSON file with the measured ones.
 
 use super::measured::Reproduction;
-use super::{Agreement, Beside, FIGURES, Line, beside, lines, summary};
+use super::{Beside, FIGURES, Line, beside, lines, summary};
 use crate::claims::PROGRAMS;
 use crate::error::{ReportError, Result};
 use std::fmt::Write as _;
@@ -106,7 +106,7 @@ fn differences(out: &mut String, rows: &[Beside]) {
         let lines = lines(rows, number).into_iter();
         lines.map(move |line| (number, line))
     });
-    for (number, line) in all.filter(|(_, line)| line.agreement == Agreement::Differs) {
+    for (number, line) in all.filter(|(_, line)| line.agreement.is_difference()) {
         let Line {
             application,
             what,

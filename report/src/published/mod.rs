@@ -7,7 +7,7 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use beside::{Agreement, Beside, Line, beside, lines, summary};
+pub(crate) use beside::{Agreement, Beside, Line, beside, by_program, lines, summary};
 pub use document::write;
 pub(crate) use judged::{JUDGED, program};
 pub(crate) use measured::Reproduction;

@@ -6,6 +6,7 @@ fn help(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_superstep-bench"))
         .args(arguments)
         .arg("--help")
+        .env_remove("COLUMNS")
         .output()
         .unwrap();
     assert!(output.status.success());
@@ -17,7 +18,9 @@ fn help_texts() {
     let overview = help(&[]);
     let commands = overview.lines().skip_while(|line| *line != "Commands:");
     let commands = commands.skip(1).take_while(|line| !line.is_empty());
-    let names = commands.filter_map(|line| line.split_whitespace().next());
+    // Descriptions continue on indented lines.
+    let names = commands.filter_map(|line| line.strip_prefix("  "));
+    let names = names.filter_map(|line| line.split(' ').next().filter(|name| !name.is_empty()));
     let mut all = overview.clone();
     for name in names.filter(|name| *name != "help") {
         all += &format!("\n==== superstep-bench {name} ====\n\n{}", help(&[name]));

@@ -3,6 +3,7 @@
 pub(crate) mod builder;
 pub mod digest;
 pub(crate) mod header;
+pub(crate) mod names;
 mod open;
 mod replay;
 pub(crate) mod writer;
@@ -106,6 +107,7 @@ impl Capture {
         }
         let streams_ended = capture.open_streams()?;
         capture.check_launches();
+        capture.read_names()?;
         capture.complete = ended && streams_ended && capture.problems.is_empty();
         Ok(capture)
     }

@@ -43,7 +43,7 @@ impl Capture {
         Ok(ended)
     }
 
-    fn damage(&mut self, problem: String) {
+    pub(super) fn damage(&mut self, problem: String) {
         self.damaged = true;
         self.problems.push(problem);
     }
@@ -156,8 +156,9 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
         [only] => Ok(only.clone()),
         several => Err(TraceError::SeveralCaptures {
             path: path.to_owned(),
-            processes: (several.iter().filter_map(|path| path.file_name()))
-                .map(|name| name.to_string_lossy().into_owned())
+            captures: (several.iter())
+                .map(|capture| capture.strip_prefix(&folder).unwrap_or(capture))
+                .map(|capture| capture.display().to_string())
                 .collect(),
         }),
     }

@@ -200,7 +200,7 @@ impl Capture {
 pub(super) struct Timeline {
     entries: Vec<TimedEvent<Entry>>,
     pub(super) launches: Vec<StoredLaunch>,
-    allocations: Vec<Allocation>,
+    pub(super) allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
     opaque: Vec<OpaqueLaunch>,
     opaque_by_number: FxHashMap<u64, usize>,
@@ -375,6 +375,7 @@ impl Timeline {
                     bytes,
                     kind,
                     place,
+                    variable: None,
                     device,
                     sequence,
                     freed: None,

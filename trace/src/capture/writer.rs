@@ -1,6 +1,7 @@
 //! Writes a capture folder, from any number of threads.
 
 use crate::capture::builder::ChunkBuilder;
+use crate::capture::names::NAMES_FILE;
 use crate::capture::stream_files;
 use crate::container::{ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
@@ -183,7 +184,10 @@ fn remove_older(folder: &Path) -> Result<()> {
     for entry in entries {
         let path = entry.map_err(TraceError::io("read", folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name == EVENTS_FILE || name.starts_with("stream-") && name.ends_with(".sst") {
+        if name == EVENTS_FILE
+            || name == NAMES_FILE
+            || name.starts_with("stream-") && name.ends_with(".sst")
+        {
             std::fs::remove_file(&path).map_err(TraceError::io("remove", &path))?;
         }
     }

@@ -1,4 +1,4 @@
-//! Writes addresses of lanes that moved by the same distance, except for a few in another iteration of an outer loop.
+//! Encodes addresses when all lanes moved by the same distance, except for a few in another iteration of an outer loop.
 
 use super::bits;
 use super::encode::Encoder;
@@ -70,7 +70,7 @@ impl Encoder {
             index as u64 | far(index) << STRAYS_BITS
         };
         if width <= 64 / 4 - STRAYS_BITS {
-            // Four strays at once, because their number is unpredictable.
+            // Writes four strays at a time: a loop over an unpredictable number of them would often mispredict.
             let mut left = count * each;
             while left != 0 {
                 let [a, b, c, d] = [next(), next(), next(), next()];

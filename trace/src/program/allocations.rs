@@ -36,6 +36,8 @@ pub struct Allocation {
     pub kind: AllocationKind,
     /// The host call that allocated it, if known.
     pub place: Option<SourcePlace>,
+    /// The variable that holds it, if known.
+    pub variable: Option<String>,
     /// Number of the device that was current.
     pub device: u32,
     /// Sequence number of the allocation among the host's events.
@@ -44,6 +46,14 @@ pub struct Allocation {
 }
 
 impl Allocation {
+    /// Returns the name of its symbol or variable, if known.
+    pub fn name(&self) -> Option<&str> {
+        match &self.kind {
+            AllocationKind::Symbol { name } => Some(name),
+            _ => self.variable.as_deref(),
+        }
+    }
+
     #[inline]
     pub fn offset_of(&self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.address);

@@ -70,7 +70,7 @@ pub enum AllocationKind {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourcePlace {
     /// File name in the compiler's debug information.
     pub file: String,

@@ -36,10 +36,23 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// Returns the captures in `path`: `path` itself, or the folders of multiple processes, ordered by rank.
+/// Returns the captures in `path`: `path` itself, the folders of multiple processes, ordered by rank, or the captures of all benchmarks
+/// in the folder of a run, or of one of them.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
+    }
+    if path.join("capture").is_dir() {
+        return captures_in(&path.join("capture"));
+    }
+    let benchmarks = path.join("benchmarks");
+    if benchmarks.is_dir() {
+        let entries =
+            std::fs::read_dir(&benchmarks).map_err(TraceError::unreadable(&benchmarks))?;
+        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        folders.sort();
+        let captures = folders.iter().map(|folder| captures_in(folder));
+        return Ok(captures.collect::<Result<Vec<_>>>()?.concat());
     }
     let mut captures = Vec::new();
     for entry in std::fs::read_dir(path).map_err(TraceError::unreadable(path))? {

@@ -8,7 +8,7 @@ use crate::communication::spill::sorted::Sorter;
 use crate::error::Result;
 use superstep_trace::Cancellation;
 
-/// Entries that a shard may always keep; few, so that small tests cover all paths.
+/// Number of entries that a shard may always keep; small, so that small tests cover all paths.
 const LEAST_ENTRIES: usize = 8;
 
 pub(crate) struct Kept {
@@ -16,7 +16,7 @@ pub(crate) struct Kept {
     /// Loads of launches whose distances have not been counted yet.
     pub(crate) loads: Sorter<Run>,
     pub(crate) stores: Sorter<Run>,
-    /// Number of entries of one kind at which a shard moves them here.
+    /// A shard with this many entries of one kind moves them here.
     most: usize,
 }
 
@@ -38,8 +38,7 @@ impl Kept {
         self.stores.append(out.stores.take())
     }
 
-    /// Takes a shard's results once there are many: in a single page, each of many CTAs may receive
-    /// from each of many others.
+    /// Takes a shard's results once they are numerous: within a single page, many CTAs may each receive from many others.
     #[inline]
     pub(crate) fn take_many(&self, position: u32, out: &mut ShardOut) -> Result<()> {
         let entries = out.transfers.len().max(out.loads.len());

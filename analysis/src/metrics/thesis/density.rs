@@ -105,19 +105,24 @@ impl Map {
     }
 }
 
-/// Returns the maps of the first CTAs, of the whole grid and of `window`, without empty cells (except the first one of an
-/// empty window). A window is cut off at the end of the largest grid.
+/// Returns the maps of the first CTAs, of all CTAs and of `window`, without empty cells (except the first one of an empty
+/// window). Maps end at the highest numbers that occur, a window at the end of the largest grid.
 pub(in crate::metrics) fn rows(
     source: &Source<'_>,
     window: Option<&CtaWindow>,
 ) -> Result<Vec<DensityRow>> {
     let numbers = source.grids.iter().map(ctas_of);
     let ctas: u64 = numbers.max().unwrap_or(0).max(1);
-    let upto = |ctas| [Axis { first: 0, ctas }; 2];
-    let mut maps = vec![
-        Map::new("first", upto(ctas.min(SIDE))),
-        Map::new("whole", upto(ctas)),
-    ];
+    // The numbers that occur: a launch of 4000 CTAs may send to one of 64.
+    let mut used = [1; 2];
+    source.communication.transfers.each(|t| {
+        let from = number(source, t.source_launch, t.source_cta);
+        let to = number(source, t.receiver_launch, t.receiver_cta);
+        used = [used[0].max(from + 1), used[1].max(to + 1)];
+    })?;
+    let axis = |ctas: u64| Axis { first: 0, ctas };
+    let upto = |most| used.map(|ctas| axis(ctas.min(most)));
+    let mut maps = vec![Map::new("first", upto(SIDE)), Map::new("whole", upto(ctas))];
     if let Some(window) = window {
         let axis = |range: &RangeInclusive<u64>| {
             let first = *range.start();

@@ -23,3 +23,34 @@ fn compiler_options_for_an_executable_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn flags_are_spelled_as_for_nvcc() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("pc.cu");
+    fs::write(&program, "").unwrap();
+    let flags = |words: &[&str]| {
+        let words = ["line"].iter().chain(words).map(OsString::from);
+        let line = Line::parse_from(without_nvcc_flags(words));
+        let mut suite = line.source.suite(&program).unwrap();
+        let benchmark = suite.benchmarks.remove(0);
+        let args = benchmark.sizes[SIZE].args.clone();
+        (benchmark.flags.all, benchmark.flags.host, args)
+    };
+    let line = [
+        "-O3",
+        "-std=c++20",
+        "-g",
+        "-lineinfo",
+        "-DN=4",
+        "--",
+        "-std=x",
+    ];
+    let (all, host, args) = flags(&line);
+    assert_eq!(all, ["-DN=4", "-std=c++20"]);
+    assert_eq!(host, ["-O3", "-g"], "as in nvcc, for host code alone");
+    assert_eq!(args, ["-std=x"], "the program's own arguments stay");
+    assert_eq!(flags(&["--flag", "-std=c++17"]).0, ["-std=c++17"]);
+    let words = ["run", "-arch=sm_80"].into_iter().map(OsString::from);
+    assert_eq!(without_nvcc_flags(words), ["run", "--gpu-arch=sm_80"]);
+}

@@ -21,7 +21,7 @@ const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them. A folder with captures of multiple processes selects all of them.
+    /// Captures: folders, or any file in them. A folder with captures of multiple processes, or of a run, selects all of them.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
     /// Folder for the tables, as CSV and JSON; with multiple captures, each gets a subfolder.

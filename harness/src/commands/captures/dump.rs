@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::arguments::value::InvalidValue;
 use crate::capture::failure;
@@ -17,7 +17,7 @@ use crate::{capture, terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture: its folder, or any file in it.
+    /// Capture: its folder, any file in it, or the folder of a run.
     path: PathBuf,
     /// Only launches of kernels whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
@@ -28,12 +28,39 @@ pub struct Args {
     /// Only the CTA with this linear number.
     #[arg(long, value_name = "N")]
     cta: Option<u32>,
+    /// Only accesses of this source line.
+    #[arg(long, value_name = "FILE:LINE", value_parser = parse_place)]
+    line: Option<(PathBuf, u32)>,
+    /// Only groups that access this address, as listed: #0+0x10.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
     /// Stop after this many access groups.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Print one JSON object per line.
+    /// Print a JSON array with one access group per line.
     #[arg(long)]
     json: bool,
+}
+
+fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
+    let place = text.rsplit_once(':');
+    place
+        .and_then(|(file, line)| Some((file.into(), line.parse().ok()?)))
+        .ok_or_else(|| InvalidValue::new("FILE:LINE, such as pc.cu:12", text))
+}
+
+impl Args {
+    fn takes(&self, group: &AccessGroup, sites: &SiteTable, map: &AllocationMap) -> bool {
+        let is_on_line = |(file, line): &(PathBuf, u32)| {
+            let site = sites.get(group.site);
+            site.is_some_and(|site| site.line == *line && Path::new(&site.file).ends_with(file))
+        };
+        let mut addresses = group.active_addresses().iter();
+        self.cta.is_none_or(|cta| cta == group.cta)
+            && self.line.as_ref().is_none_or(is_on_line)
+            && (self.address.as_ref())
+                .is_none_or(|wanted| addresses.any(|&address| shown(address, map) == *wanted))
+    }
 }
 
 fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
@@ -54,8 +81,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     needs_accesses(&capture, "accesses to list").map_err(failure)?;
     let mut problem = None;
     terminal::print(|out| {
+        if !args.json {
+            problem = list(out, &capture, args)?;
+            return Ok(());
+        }
+        write!(out, "[")?;
         problem = list(out, &capture, args)?;
-        Ok(())
+        writeln!(out, "\n]")
     })?;
     match problem {
         Some(error) => Err(failure(error)),
@@ -65,7 +97,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 
 /// Prints the selected accesses up to the first damaged chunk, and returns its error.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
-    let mut left = args.limit.unwrap_or(u64::MAX);
+    let limit = args.limit.unwrap_or(u64::MAX);
+    let mut left = limit;
     let mut buffer = GroupBuffer::default();
     for record in capture.launches() {
         let launch = record.launch;
@@ -91,9 +124,16 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
             }
             let mut result = Ok(());
             let read = capture.read_chunk(chunk, &mut buffer, |group| {
-                if left > 0 && result.is_ok() && args.cta.is_none_or(|cta| cta == group.cta) {
+                let map = &record.allocations;
+                if left > 0 && result.is_ok() && args.takes(group, capture.sites(), map) {
+                    let separator = match (args.json, left == limit) {
+                        (false, _) => "",
+                        (_, true) => "\n",
+                        (_, false) => ",\n",
+                    };
                     left -= 1;
-                    result = line(out, args.json, &record, name, group, capture.sites());
+                    result = write!(out, "{separator}")
+                        .and_then(|()| line(out, args.json, &record, name, group, capture.sites()));
                 }
             });
             result?;
@@ -132,7 +172,7 @@ fn line(
             "sm": group.sm, "mask": group.mask, "site": group.site, "op": op, "width_bytes": group.width_bytes, "file": file,
             "line": source_line, "addresses": addresses,
         });
-        return writeln!(out, "{object}");
+        return write!(out, "{object}");
     }
     let [x, y, z] = launch.cta_coordinates(group.cta);
     writeln!(
@@ -146,23 +186,26 @@ fn line(
     )
 }
 
+fn shown(address: u64, map: &AllocationMap) -> String {
+    match map.resolve(address) {
+        Some((key, offset)) => format!("{key}+{offset:#x}"),
+        None => format!("{address:#x}"),
+    }
+}
+
 /// Formats the addresses of a group: as start and stride if they are evenly spaced in one allocation, otherwise one by one.
 fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     let active = group.active_addresses();
-    let one = |address: u64| match map.resolve(address) {
-        Some((key, offset)) => format!("{key}+{offset:#x}"),
-        None => format!("{address:#x}"),
-    };
     if let [first, second, .., last] | [first, second @ last] = active {
         let step = second.wrapping_sub(*first) as i64;
         let mut pairs = active.windows(2);
         let even = pairs.all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
         let allocation = |address| map.find(address).map(|allocation| allocation.id);
         if even && allocation(*first) == allocation(*last) {
-            return format!("{} step {step} x{}", one(*first), active.len());
+            return format!("{} step {step} x{}", shown(*first, map), active.len());
         }
     }
-    let all: Vec<String> = active.iter().map(|&address| one(address)).collect();
+    let all: Vec<String> = active.iter().map(|&address| shown(address, map)).collect();
     all.join(" ")
 }
 

@@ -64,7 +64,7 @@ fn table() -> impl TypedValueParser<Value = TableName> {
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture: its folder, or any file in it.
+    /// Capture: its folder, any file in it, or the folder of a run.
     path: PathBuf,
     /// Format to write.
     #[arg(long, value_enum)]

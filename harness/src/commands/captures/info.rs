@@ -15,7 +15,7 @@ use crate::{capture, terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture: its folder, or any file in it.
+    /// Capture: its folder, any file in it, or the folder of a run.
     path: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -92,13 +92,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     // Opening a capture does not check the access data.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
-    terminal::print(|out| match args.json {
-        true => {
-            serde_json::to_writer_pretty(&mut *out, &info)?;
-            writeln!(out)
-        }
-        false => print(out, &info),
-    })?;
+    match args.json {
+        true => terminal::print_json(&info)?,
+        false => terminal::print(|out| print(out, &info))?,
+    }
     if damaged {
         for problem in &info.problems {
             eprintln!("error: {problem}");

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::capture::failure;
 use crate::counters::{self, Comparison};
-use crate::results::{Reporter, human_count, plain_table, table_lines, write_json};
+use crate::results::{Reporter, human_count, plain_table, table_lines};
 use crate::verify;
+use serde_json::json;
 use superstep_analysis::needs_accesses;
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
@@ -15,7 +16,7 @@ use crate::{capture, terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture: its folder, or any file in it.
+    /// Capture: its folder, any file in it, or the folder of a run.
     #[arg(value_name = "CAPTURE", required_unless_present = "ncu_options")]
     path: Option<PathBuf>,
     /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute wrote for the untraced program.
@@ -24,9 +25,9 @@ pub struct Args {
     /// Print the options with which Nsight Compute collects the counters: `ncu $(superstep verify --ncu-options) PROGRAM`.
     #[arg(long, conflicts_with = "path")]
     ncu_options: bool,
-    /// Also write the numbers of every launch as JSON.
-    #[arg(long, value_name = "FILE", requires = "counters")]
-    json: Option<PathBuf>,
+    /// Print JSON; with --counters, the numbers of every launch.
+    #[arg(long, conflicts_with = "ncu_options")]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -34,12 +35,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         return terminal::print_lines(&[counters::ncu_options()]);
     };
     let Some(file) = &args.counters else {
-        return check_capture(path);
+        return check_capture(path, args.json);
     };
     let comparison = compare(path, file)?;
-    print(&comparison)?;
-    if let Some(path) = &args.json {
-        write_json(path, &comparison)?;
+    match args.json {
+        true => terminal::print_json(&comparison)?,
+        false => print(&comparison)?,
     }
     match comparison.is_equal() {
         true => Ok(exit_code::OK),
@@ -47,7 +48,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-fn check_capture(path: &Path) -> Result<i32, Failure> {
+fn check_capture(path: &Path, json: bool) -> Result<i32, Failure> {
     let capture = capture::open(path)?;
     let scan = {
         let _step = Reporter::only_step("verification", &capture);
@@ -62,13 +63,16 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         let held = verify::check_selection(&capture, &scan, selection);
         checks.push(held.map_err(failure)?.0);
     }
-    terminal::print(|out| {
-        for check in &checks {
-            let word = if check.ok { "holds" } else { "DOES NOT HOLD" };
-            writeln!(out, "{}: {word}: {}", check.check, check.detail)?;
-        }
-        Ok(())
-    })?;
+    match json {
+        true => terminal::print_json(&json!({ "schema_version": 1, "checks": checks }))?,
+        false => terminal::print(|out| {
+            for check in &checks {
+                let word = if check.ok { "holds" } else { "DOES NOT HOLD" };
+                writeln!(out, "{}: {word}: {}", check.check, check.detail)?;
+            }
+            Ok(())
+        })?,
+    }
     match checks.iter().all(|check| check.ok) {
         _ if capture.damaged => Ok(capture::conclude(&capture)),
         true => Ok(exit_code::OK),

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::arguments::value::ByteSize;
-use crate::results::{MessageFormat, bytes_below, counted, human_bytes};
+use crate::results::{bytes_below, counted, human_bytes};
+use crate::terminal::{print, print_json};
 use superstep_build::compile::{PruneLimits, StepCache};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -23,9 +24,9 @@ pub struct Args {
     /// Keep build steps used within this many hours, regardless of their size.
     #[arg(long, value_name = "HOURS", default_value_t = 24, requires = "prune")]
     unused_for: u64,
-    /// Format of the messages.
-    #[arg(long, value_enum, default_value_t)]
-    message_format: MessageFormat,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -41,29 +42,27 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     let parts = parts(&folder);
     let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
-    crate::terminal::print(|out| match args.message_format {
-        MessageFormat::Json => {
-            let parts: BTreeMap<_, _> = parts.into_iter().collect();
-            let message = serde_json::json!({
-                "reason": "cache", "schema_version": 1, "folder": folder, "bytes": parts, "pruned": pruned,
-            });
-            writeln!(out, "{message}")
+    if args.json {
+        let parts: BTreeMap<_, _> = parts.into_iter().collect();
+        print_json(&serde_json::json!({
+            "schema_version": 1, "folder": folder, "bytes": parts, "pruned": pruned,
+        }))?;
+        return Ok(exit_code::OK);
+    }
+    print(|out| {
+        if let Some(pruned) = pruned {
+            let steps = |number, bytes| (counted(number, "build step"), human_bytes(bytes));
+            let (removed, removed_size) = steps(pruned.removed, pruned.removed_bytes);
+            let (kept, kept_size) = steps(pruned.kept, pruned.kept_bytes);
+            writeln!(
+                out,
+                "removed {removed} ({removed_size}), kept {kept} ({kept_size})"
+            )?;
         }
-        MessageFormat::Human => {
-            if let Some(pruned) = pruned {
-                let steps = |number, bytes| (counted(number, "build step"), human_bytes(bytes));
-                let (removed, removed_size) = steps(pruned.removed, pruned.removed_bytes);
-                let (kept, kept_size) = steps(pruned.kept, pruned.kept_bytes);
-                writeln!(
-                    out,
-                    "removed {removed} ({removed_size}), kept {kept} ({kept_size})"
-                )?;
-            }
-            writeln!(out, "{}: {}", folder.display(), human_bytes(total))?;
-            parts
-                .iter()
-                .try_for_each(|(name, bytes)| writeln!(out, "  {name:<24} {}", human_bytes(*bytes)))
-        }
+        writeln!(out, "{}: {}", folder.display(), human_bytes(total))?;
+        parts
+            .iter()
+            .try_for_each(|(name, bytes)| writeln!(out, "  {name:<24} {}", human_bytes(*bytes)))
     })?;
     Ok(exit_code::OK)
 }

@@ -1,34 +1,59 @@
 //! `superstep doctor`: lists tools, libraries and devices, and how to fix what is missing.
 
 use std::fmt::Display;
+
+use serde::Serialize;
+use serde_json::json;
 use superstep_toolchain::variable::{CACHE, CUDA, LLVM};
 
+use crate::terminal::{print, print_json};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
 use superstep_toolchain::{Llvm, Purpose, Survey, cache_dir, check, gpu};
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    state: &'static str,
+    name: String,
+    detail: String,
+}
+
 #[derive(Default)]
 struct Findings {
-    lines: Vec<String>,
+    all: Vec<Finding>,
     missing: bool,
 }
 
 impl Findings {
+    fn add(&mut self, state: &'static str, name: &str, detail: impl Display) {
+        self.all.push(Finding {
+            state,
+            name: name.to_owned(),
+            detail: detail.to_string(),
+        });
+    }
+
     fn found(&mut self, name: &str, what: impl Display) {
-        self.lines.push(format!("ok      {name}: {what}"));
+        self.add("ok", name, what);
     }
 
     fn missing(&mut self, name: &str, why: impl Display) {
-        self.lines.push(format!("MISSING {name}: {why}"));
+        self.add("MISSING", name, why);
         self.missing = true;
     }
 
     fn toolchain(&mut self) {
         let survey = Survey::here(Purpose::Run);
         for why in &survey.left_aside {
-            self.lines
-                .push(format!("none    other toolkit: {why}; it is not used"));
+            self.add("none", "other toolkit", format!("{why}; it is not used"));
         }
         let tools = match survey.toolchain() {
             Ok(tools) => tools,
@@ -97,23 +122,33 @@ impl Findings {
             self.found("GPU", device);
         }
         if let Some(problem) = &gpus.problem {
-            let none = format!("none    GPU: {problem}; programs run on the CPU");
-            self.lines.push(none);
+            let why = format!("{problem}; programs run on the CPU");
+            self.add("none", "GPU", why);
         }
     }
 }
 
-pub fn run() -> Result<i32, Failure> {
+pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut findings = Findings::default();
     findings.toolchain();
     findings.installation();
     findings.gpus();
-    let version = format!("superstep {}", env!("CARGO_PKG_VERSION"));
-    findings.lines.insert(0, version);
-    let code = crate::terminal::print_lines(&findings.lines)?;
-    Ok(if findings.missing {
-        exit_code::TOOL
-    } else {
-        code
+    let (version, all) = (env!("CARGO_PKG_VERSION"), &findings.all);
+    match args.json {
+        true => print_json(&json!({ "schema_version": 1, "version": version, "findings": all }))?,
+        false => print(|out| {
+            writeln!(out, "superstep {version}")?;
+            all.iter().try_for_each(
+                |Finding {
+                     state,
+                     name,
+                     detail,
+                 }| { writeln!(out, "{state:7} {name}: {detail}") },
+            )
+        })?,
+    }
+    Ok(match findings.missing {
+        true => exit_code::TOOL,
+        false => exit_code::OK,
     })
 }

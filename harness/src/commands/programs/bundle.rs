@@ -17,8 +17,8 @@ use crate::session::{Fetched, Prepared, Session};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Suite to build: a name in `suites/`, a folder with a suite.yaml, a CUDA file, or the executable of a project.
-    #[arg(value_name = "NAME|DIR|PROG.cu|EXECUTABLE")]
+    /// Suite (a name in `suites/`, or a folder), CUDA file, or executable of a project.
+    #[arg(value_name = "SUITE|PROGRAM")]
     suite: String,
     /// Folder for the bundle.
     #[arg(long, short, value_name = "DIR")]

@@ -1,8 +1,10 @@
 //! `superstep inject`: error injection.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::json;
 use superstep_analysis::tables;
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
@@ -13,13 +15,14 @@ use superstep_trace::Backend;
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, CampaignResult, Injection, Outcome, PROBES, Tally, tally,
-    tally_table,
+    Campaign, CampaignOptions, CampaignResult, Effect, Injection, Outcome, PROBES, Tally,
+    Vulnerability, effect_table, tally,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
 use crate::session::{Fetched, Probed, Session};
 use crate::suite::Execution;
+use crate::terminal::{print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -37,10 +40,11 @@ table! {
     struct OutcomeRow = "outcomes" {
         injection: Injection;
         outcome: &'static str = "outcome of the run";
+        effect: &'static str = "masked, DUE or SDC; empty when missed";
     }
 }
 
-const PAGE: (&str, &str) = ("injection", "outcomes of flipping one bit");
+const PAGE: (&str, &str) = ("injection", "Outcomes of flipping one bit");
 
 /// Number of processes that share one GPU; more would only wait for the driver.
 const GPU_JOBS: usize = 4;
@@ -61,6 +65,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let out = &args.programs.execute.out;
     let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
+    let mut all = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
         if interrupt::requested() {
@@ -76,7 +81,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             &args.campaign,
             &place,
         ) {
-            Ok(tally) => tallies.push((name.clone(), tally)),
+            Ok(outcomes) => {
+                let classes: Vec<Outcome> = outcomes.iter().map(|made| made.1).collect();
+                tallies.push((name.clone(), tally(&classes)));
+                all.push((name.clone(), outcomes));
+            }
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
                 failed = Some(exit_code::of(failure.kind));
@@ -94,11 +103,25 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         format!("Command: {}", command.join(" ")),
         format!("Up to {injections} injections into each program, seed {seed}."),
     ];
-    write(&folder, suite, &lines, &tallies)?;
-    crate::terminal::print(|out| {
-        writeln!(out, "{}", tally_table(&tallies))?;
-        writeln!(out, "results: {}", folder.display())
-    })?;
+    let all = Vulnerability::of(&all);
+    write(&folder, suite, &lines, &tallies, &all)?;
+    let execute = &args.programs.execute;
+    let document = json!({
+        "schema_version": 1, "suite": suite, "size": size, "backend": backend, "seed": seed, "folder": folder,
+        "programs": tallies.iter().cloned().collect::<BTreeMap<_, _>>(),
+    });
+    session
+        .reporter
+        .message("injection-finished", document.clone());
+    if execute.json {
+        print_json(&document)?;
+    } else if execute.prints_text() {
+        print(|out| {
+            writeln!(out, "{}\n", effect_table(&tallies))?;
+            writeln!(out, "{}", all.most_vulnerable())?;
+            writeln!(out, "results: {}", folder.display())
+        })?;
+    }
     Ok(match failed {
         _ if interrupt::requested() => exit_code::INTERRUPTED,
         Some(code) if tallies.is_empty() => code,
@@ -114,7 +137,7 @@ fn run_one(
     (profile, flip): (&Probed<'_>, &Probed<'_>),
     wanted: &CampaignOptions,
     folder: &Path,
-) -> Result<Vec<Tally>, Failure> {
+) -> Result<Vec<(Injection, Outcome)>, Failure> {
     let (name, reporter) = (&profile.benchmark.name, &session.reporter);
     let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
     let campaign = Campaign {
@@ -132,8 +155,7 @@ fn run_one(
     })?;
     write_outcomes(folder, &made)?;
     warn(name, &made, reporter);
-    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-    Ok(tally(&classes))
+    Ok(made.outcomes)
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
@@ -171,6 +193,7 @@ fn write_outcomes(folder: &Path, made: &CampaignResult) -> Result<(), Failure> {
     let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),
+        effect: outcome.effect().map_or("", Effect::word),
     });
     let table: Table = rows.collect();
     tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
@@ -182,16 +205,20 @@ fn write(
     suite: &str,
     lines: &[String],
     tallies: &[(String, Vec<Tally>)],
+    all: &Vulnerability,
 ) -> Result<(), Failure> {
     let shares = tallies.iter().flat_map(|(program, tallies)| {
         tallies.iter().map(|tally| OutcomeShare {
             program: program.clone(),
             class: tally.outcome.word(),
+            effect: tally.outcome.effect().map_or("", Effect::word),
             count: tally.count,
             share: tally.share,
         })
     });
-    let found = outcomes(&shares.collect::<Vec<_>>());
+    let mut found = outcomes(&shares.collect::<Vec<_>>());
+    let (lines_of_all, kernels) = (Table::of(&all.lines), Table::of(&all.kernels));
+    found.tables.extend([lines_of_all, kernels]);
     write_found(folder, &found)?;
     let title = format!("{} on {suite}", PAGE.0);
     write_page(folder, PAGE, &title, lines, &found)

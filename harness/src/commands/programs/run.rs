@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ColorChoice;
+use superstep_analysis::run_summary::BenchmarkSummary;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -10,21 +11,20 @@ use crate::arguments::programs::{command, is_manifest, one_program};
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, FetchArgs, session, start_workers};
-use crate::results::MessageFormat;
 use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 use crate::terminal::print_lines;
+use crate::verify;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file, executable of a project, or manifest of a benchmark in its suite's folder. Without it, give a command that
-    /// starts such executables, such as mpirun or a script, after `--`.
-    #[arg(
-        value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml",
-        required_unless_present = "args"
-    )]
+    /// CUDA file, executable of a project, or manifest of a benchmark.
+    ///
+    /// The manifest must be in its suite's folder. Without a program, give a command that starts executables of a project, such as
+    /// mpirun or a script, after `--`.
+    #[arg(value_name = "PROGRAM", required_unless_present = "args")]
     program: Option<PathBuf>,
-    /// Size preset in the manifest [default: the suite's].
-    #[arg(long, value_name = "NAME")]
+    /// Size preset in the manifest.
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     size: Option<String>,
     /// Print the commands instead of running them.
     #[arg(long)]
@@ -71,8 +71,10 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
         .iter()
         .find_map(|benchmark| benchmark.failure.as_ref())
         .map_or(FailureKind::Internal, |failure| failure.kind);
+    let faulted = |one: &BenchmarkSummary| verify::faulted(&one.verification);
     if !is_manifest
-        && execute.message_format == MessageFormat::Human
+        && !summary.benchmarks.iter().any(faulted)
+        && execute.prints_text()
         && let Some(hint) = args.source.hint(kind)
     {
         eprintln!("hint: {hint}");

@@ -4,17 +4,23 @@ use clap::ColorChoice;
 use serde_json::json;
 use superstep_build::compile::PruneLimits;
 use superstep_build::failure::Failure;
+use superstep_build::installation::Installation;
+use superstep_build::manifest::load_suite;
 
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::{BuildArgs, FetchArgs, SelectArgs, session, start_workers};
+use crate::results::counted;
 use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 use crate::terminal::print_lines;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Suite to run: a name in `suites/`, or a folder with a suite.yaml.
-    #[arg(value_name = "NAME|DIR")]
-    suite: String,
+    #[arg(value_name = "NAME|DIR", required = true)]
+    suite: Option<String>,
+    /// List the suites that come with Superstep.
+    #[arg(long, exclusive = true)]
+    list: bool,
     /// Accept the digests and counts of this run as golden.
     #[arg(long)]
     bless: bool,
@@ -31,11 +37,25 @@ pub struct Args {
     run: ReportedRunArgs,
 }
 
+fn list() -> Result<i32, Failure> {
+    let installation = Installation::find();
+    let line = |name: String| {
+        let suite = load_suite(&installation.suite(&name))?;
+        let programs = counted(suite.benchmarks.len() as u64, "program");
+        Ok(format!("{name:<11} {programs:>11}  {}", suite.title))
+    };
+    let lines: Result<Vec<String>, Failure> = installation.suites().into_iter().map(line).collect();
+    print_lines(&lines?)
+}
+
 pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
+    let Some(name) = &args.suite else {
+        return list();
+    };
     let (execute, in_situ) = (&args.run.execute, args.run.in_situ);
     let session = session(None, &args.build, &args.fetch, execute, in_situ)?;
     start_workers(args.build.jobs)?;
-    let suite = session.suite(&args.suite)?;
+    let suite = session.suite(name)?;
     let options = SuiteOptions {
         golden: Some(golden_folder(&suite)),
         bless: args.bless,

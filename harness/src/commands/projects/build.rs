@@ -1,12 +1,17 @@
 //! `superstep build`: starts a project's own build system, which then compiles with Superstep.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::nvcc::REPORT_VARIABLE;
 use superstep_build::{exit_code, interrupt};
+use tempfile::NamedTempFile;
 
 use super::Tools;
+use crate::results::counted;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -16,11 +21,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let variables = Tools::find()?.toolkit()?.variables();
+    let toolkit = Tools::find()?.toolkit()?;
+    let report = NamedTempFile::new().map_err(|error| Failure::internal("make a file", error))?;
     let Some((program, rest)) = args.command.split_first() else {
         return Ok(exit_code::USAGE);
     };
-    let status = Command::new(program).args(rest).envs(variables).status();
+    let status = Command::new(program)
+        .args(rest)
+        .envs(toolkit.variables())
+        .env(REPORT_VARIABLE, report.path())
+        .status();
     let status = status.map_err(|error| {
         let message = format!("failed to start {}: {error}", program.to_string_lossy());
         Failure::new(FailureKind::Usage, message)
@@ -28,5 +38,24 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if interrupt::requested() {
         return Ok(exit_code::INTERRUPTED);
     }
+    let text = std::fs::read_to_string(report.path()).unwrap_or_default();
+    if let Some(text) = in_words(&text, &toolkit.root) {
+        eprintln!("superstep: {text}");
+    }
     Ok(status.code().unwrap_or(exit_code::BUILD))
+}
+
+/// Returns how many CUDA files were compiled and how to go on, or why there were none.
+fn in_words(report: &str, toolkit: &Path) -> Option<String> {
+    if report.is_empty() {
+        return Some(format!(
+            "the command called no nvcc through PATH; if the project is not up to date, it names another one: try \
+             `superstep build -- make NVCC=nvcc CUDA_HOME={}`",
+            toolkit.display()
+        ));
+    }
+    let files: BTreeSet<&str> = report.lines().filter(|line| !line.is_empty()).collect();
+    let count = counted(files.len() as u64, "CUDA file");
+    (!files.is_empty())
+        .then(|| format!("{count} compiled; to trace the program: superstep run PROGRAM"))
 }

@@ -1,6 +1,9 @@
 //! `superstep nvcc`: compiles as `nvcc` would with the same arguments.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
 
 use superstep_build::failure::Failure;
 use superstep_build::nvcc::{self, Nvcc};
@@ -25,11 +28,24 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
             tools.builder(options).map_err(failed)
         })
     });
+    report(done.as_deref().unwrap_or_default());
     match done {
-        Ok(()) => 0,
+        Ok(_) => 0,
         Err(failure) => {
             eprintln!("{failure}");
             1
         }
     }
+}
+
+/// Tells `superstep build` about a call.
+fn report(files: &[PathBuf]) {
+    let Some(path) = std::env::var_os(nvcc::REPORT_VARIABLE) else {
+        return;
+    };
+    let lines = files.iter().map(|file| format!("{}\n", file.display()));
+    let text = lines.collect::<String>() + "\n";
+    // An error is not worth failing the build.
+    let report = OpenOptions::new().append(true).open(path);
+    let _ = report.and_then(|mut report| report.write_all(text.as_bytes()));
 }

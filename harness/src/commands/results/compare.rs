@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use crate::arguments::value;
-use crate::results::{MessageFormat, RunFolder, human_bytes};
+use crate::results::{MIN_TIME_S, MessageFormat, RunFolder, human_bytes};
+use crate::terminal::{print, print_json};
 use crate::verify::{Difference, in_short, same_each_launch};
 use serde::Serialize;
+use serde_json::json;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, CommunicationSummary, Reproducibility, RunSummary, Seconds, Status, in_words,
 };
 use superstep_build::bail;
+use superstep_build::compile::quote;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_trace::Bounds;
@@ -24,13 +27,13 @@ pub struct Args {
     /// runs are ignored.
     #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_slowdown: Option<f64>,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "message_format")]
+    json: bool,
     /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
 }
-
-/// Times below this in both runs are not compared.
-const MIN_TIME_S: f64 = 0.05;
 
 #[derive(Debug, Serialize)]
 struct Line {
@@ -51,9 +54,31 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         bail!(Usage, "failed to apply --max-slowdown: {why}; leave it out");
     }
     let lines = compare(&a, &b, args.max_slowdown);
-    crate::terminal::print(|out| {
-        if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {
-            writeln!(out, "no time ratios: {why}")?;
+    let equal = !lines.is_empty() && lines.iter().all(|line| line.equal);
+    let code = match equal {
+        true => exit_code::OK,
+        false => exit_code::BENCHMARK_FAILED,
+    };
+    let runs = [(&args.run_a, &a), (&args.run_b, &b)];
+    if args.json {
+        let run = |(folder, run): (_, &RunSummary)| {
+            json!({
+                "folder": folder, "started": run.started, "suite": run.suite, "size": run.size, "command": run.command,
+            })
+        };
+        print_json(&json!({
+            "schema_version": 1, "equal": equal, "runs": runs.map(run), "benchmarks": lines,
+        }))?;
+        return Ok(code);
+    }
+    print(|out| {
+        if args.message_format == MessageFormat::Human {
+            for line in commands_apart(runs) {
+                writeln!(out, "{line}")?;
+            }
+            if let Some(why) = &apart {
+                writeln!(out, "no time ratios: {why}")?;
+            }
         }
         for line in &lines {
             match args.message_format {
@@ -72,12 +97,29 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
         Ok(())
     })?;
-    let equal = !lines.is_empty() && lines.iter().all(|line| line.equal);
-    Ok(if equal {
-        exit_code::OK
-    } else {
-        exit_code::BENCHMARK_FAILED
-    })
+    Ok(code)
+}
+
+/// Returns lines with the command of each run, unless both are the same.
+fn commands_apart(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
+    let [(_, a), (_, b)] = runs;
+    if a.command.get(1..) == b.command.get(1..) {
+        return Vec::new();
+    }
+    let line = |number: &str, (folder, run): (&PathBuf, &RunSummary)| {
+        let words: Vec<String> = run.command.iter().skip(1).map(|word| quote(word)).collect();
+        format!(
+            "  {number}: superstep {} ({})",
+            words.join(" "),
+            folder.display()
+        )
+    };
+    let title = "the command lines differ; below, the first run's values come first:";
+    vec![
+        title.to_owned(),
+        line("first", runs[0]),
+        line("second", runs[1]),
+    ]
 }
 
 /// Returns why the two runs' times are not comparable, or `None` if they are.

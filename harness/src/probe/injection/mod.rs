@@ -1,7 +1,7 @@
 //! Error injection: a campaign of runs, each of which flips one bit of one result.
 //!
 //! `profile` runs the program without injecting an error and counts executions, `select` chooses injections among them,
-//! `campaign` performs them, and `outcome` classifies the results. Injection *i* depends only on the seed and on *i*, and
+//! `campaign` performs them, `outcome` classifies the results, and `vulnerability` adds them up by kernel and line. Injection *i* depends only on the seed and on *i*, and
 //! identifies an execution by its thread. Therefore interruptions, the number of parallel runs and the order in which a GPU
 //! runs threads do not change the result of a campaign.
 
@@ -9,10 +9,10 @@ mod campaign;
 mod outcome;
 mod profile;
 mod select;
+mod vulnerability;
 
 pub use campaign::{Campaign, CampaignOptions, CampaignResult};
-pub use outcome::{Outcome, Tally, tally, tally_table};
-/// The probes of a campaign: the first counts executions, the second flips a bit.
-pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
-
+pub use outcome::{Effect, Outcome, Tally, effect_table, tally};
 pub use select::{Choice, Injection, Space};
+pub use superstep_build::probe::INJECTION as PROBES;
+pub use vulnerability::Vulnerability;

@@ -28,6 +28,28 @@ pub enum Outcome {
     Missed,
 }
 
+/// Effect on the program's results, in the terms of the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Masked,
+    /// Silent data corruption.
+    Sdc,
+    /// Detected unrecoverable error.
+    Due,
+}
+
+impl Effect {
+    pub const ALL: [Effect; 3] = [Effect::Masked, Effect::Sdc, Effect::Due];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Effect::Masked => "masked",
+            Effect::Sdc => "SDC",
+            Effect::Due => "DUE",
+        }
+    }
+}
+
 impl Outcome {
     /// All classes except missed injections, in the figure's order.
     pub const ALL: [Outcome; 6] = [
@@ -48,6 +70,16 @@ impl Outcome {
             Outcome::OutputDiffers => "output differs",
             Outcome::StdoutOnly => "stdout only",
             Outcome::Missed => "missed",
+        }
+    }
+
+    /// Returns the effect; `None` if nothing was flipped.
+    pub fn effect(self) -> Option<Effect> {
+        match self {
+            Outcome::Masked => Some(Effect::Masked),
+            Outcome::Crash | Outcome::Hang | Outcome::FailureSymptom => Some(Effect::Due),
+            Outcome::OutputDiffers | Outcome::StdoutOnly => Some(Effect::Sdc),
+            Outcome::Missed => None,
         }
     }
 
@@ -102,7 +134,7 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// Returns the share of `count` in `all` and its 95 % interval (Wilson, "Probable inference …", JASA 22, 1927).
-fn wilson(count: u64, all: u64) -> [f64; 3] {
+pub(super) fn wilson(count: u64, all: u64) -> [f64; 3] {
     const Z: f64 = 1.959_963_984_540_054;
     if all == 0 {
         return [0.0, 0.0, 1.0];
@@ -114,7 +146,7 @@ fn wilson(count: u64, all: u64) -> [f64; 3] {
     [share, (middle - reach).max(0.0), (middle + reach).min(1.0)]
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
@@ -142,33 +174,32 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .collect()
 }
 
-/// Formats a line per program with a column per class. The mean weights all programs equally.
-pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
+/// Formats a line per program with a column per effect. The mean weights all programs equally.
+pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
-    let header = header.chain(Outcome::ALL.map(|outcome| outcome.word()));
+    let header = header.chain(Effect::ALL.map(Effect::word));
     let mut table = plain_table(header, false);
+    let mut means = [0.0; 3];
     for (name, tallies) in programs {
         let all: u64 = tallies.iter().map(|tally| tally.count).sum();
-        let cells = tallies.iter().map(|tally| {
-            let [share, low, high] = tally.share;
-            format!(
-                "{:.1} % ({:.1}-{:.1})",
-                100.0 * share,
-                100.0 * low,
-                100.0 * high
-            )
-        });
+        let cells = Effect::ALL
+            .into_iter()
+            .zip(&mut means)
+            .map(|(effect, mean)| {
+                let of_effect = |tally: &&Tally| tally.outcome.effect() == Some(effect);
+                let count = tallies.iter().filter(of_effect).map(|tally| tally.count);
+                let [share, low, high] = wilson(count.sum(), all).map(|share| 100.0 * share);
+                *mean += share / programs.len() as f64;
+                format!("{share:.1} % ({low:.1}-{high:.1})")
+            });
         table.add_row([name.clone(), all.to_string()].into_iter().chain(cells));
     }
     if programs.len() > 1 {
-        let means = Outcome::ALL.map(|outcome| {
-            let tallies = programs.iter().flat_map(|(_, tallies)| tallies);
-            let shares = tallies.filter(|tally| tally.outcome == outcome);
-            let sum: f64 = shares.map(|tally| tally.share[0]).sum();
-            format!("{:.1} %", 100.0 * sum / programs.len() as f64)
-        });
         let all = ["mean".to_owned(), String::new()];
-        table.add_row(all.into_iter().chain(means));
+        table.add_row(
+            all.into_iter()
+                .chain(means.map(|mean| format!("{mean:.1} %"))),
+        );
     }
     table_lines(table, 1).join("\n")
 }

@@ -21,6 +21,7 @@ table! {
         bit: u32 = "the bit that was flipped, from 0";
         target: String = "value, predicate or memory (the result of a load or an atomic)";
         what: String = "the instruction's operation";
+        file: String = "its source file; empty when unknown";
         line: u32 = "its source line; 0 when unknown";
     }
 }
@@ -80,6 +81,7 @@ impl Space {
                         site: launch.module << 16 | slot,
                         target: target.to_owned(),
                         what: site.what.clone(),
+                        file: site.file.clone(),
                         line: site.line,
                         ..Injection::default()
                     },

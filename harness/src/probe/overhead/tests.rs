@@ -10,8 +10,8 @@ fn means_are_geometric_and_ignore_failures() {
         launches: 3,
         native_s: 1.0,
         probed_s: probed,
-        native_kernel_ms: 2.0,
-        probed_kernel_ms: 2.0 * probed,
+        native_kernel_ms: 200.0,
+        probed_kernel_ms: 200.0 * probed,
         ..ProbedBenchmark::default()
     };
     let mut failed = record("c", 100.0);
@@ -24,8 +24,31 @@ fn means_are_geometric_and_ignore_failures() {
         ..ProbeRun::default()
     };
     let text = run_table(&run);
-    let means = "over 2 programs: 4.00x the wall time, 4.00x the kernel time";
+    let means = "4.00x the wall time over 2 programs, 4.00x the kernel time over 2 programs";
     assert!(text.ends_with(means), "{text}");
+}
+
+#[test]
+fn short_times_have_no_slowdown() {
+    let run = ProbeRun {
+        backend: "cpu".into(),
+        benchmarks: vec![ProbedBenchmark {
+            name: "a".into(),
+            native_s: 0.02,
+            probed_s: 0.03,
+            native_kernel_ms: 2.0,
+            probed_kernel_ms: 4.0,
+            ..ProbedBenchmark::default()
+        }],
+        ..ProbeRun::default()
+    };
+    assert_eq!(run_table(&run).matches('–').count(), 2);
+    assert_eq!(means(&run), None);
+    let gpu = ProbeRun {
+        backend: "cuda".into(),
+        ..run
+    };
+    assert!(run_table(&gpu).contains("2.00x"));
 }
 
 #[test]

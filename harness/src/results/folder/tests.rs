@@ -3,13 +3,24 @@
 use super::*;
 
 #[test]
-fn latest_is_the_last_run() {
+fn latest_is_the_last_run_with_a_page() {
     let out = tempfile::tempdir().unwrap();
-    let first = RunFolder::create(out.path(), "toy").unwrap();
-    let second = RunFolder::create(out.path(), "toy").unwrap();
+    let create = || {
+        let run = RunFolder::create(out.path(), "toy").unwrap();
+        run.write_summary(&RunSummary::default()).unwrap();
+        run
+    };
+    let latest = || out.path().join("toy/latest").canonicalize().unwrap();
+    let first = create();
+    first.become_latest();
+    let second = create();
     assert_ne!(first.path(), second.path());
-    let latest = out.path().join("toy/latest").canonicalize().unwrap();
-    assert_eq!(latest, second.path());
+    assert_eq!(latest(), first.path());
+    let newest = RunFolder::newest(out.path(), "toy").unwrap();
+    assert_eq!(newest.path().canonicalize().unwrap(), second.path());
+    second.become_latest();
+    assert_eq!(latest(), second.path());
+    assert!(RunFolder::newest(out.path(), "other").is_none());
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn failures_skips_and_earlier_attempts_are_reported() {
         r#"name="toys.tiny.cpu""#,
         r#"<flakyFailure message="did not end" type="timeout""#,
         r#"time="1.500""#,
-        r#"name="not_compared" value="other inputs""#,
-        "<system-out>not compared with a golden result: other inputs</system-out>",
+        r#"name="not_compared" value="different inputs""#,
+        "<system-out>not compared with a golden result: different inputs</system-out>",
         r#"<failure message="it &lt;crashed&gt;" type="run">"#,
         r#"<skipped message="Ctrl-C" type="interrupted""#,
     ] {

@@ -2,7 +2,7 @@
 
 use super::*;
 use superstep_analysis::estimate::Estimate;
-use superstep_analysis::run_summary::{BenchmarkSummary, Check, Part, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, Check, NotCompared, Part, Status};
 use superstep_trace::{Sample, Selection};
 
 #[test]
@@ -25,10 +25,10 @@ fn missing_comparisons_are_listed_with_their_reason() {
         ],
         ..RunSummary::default()
     };
-    let line = "not compared with a golden result (another LLVM): a, c";
-    assert_eq!(not_compared(&summary), [line]);
-    let table = crate::results::summary_table(&summary, false);
-    let shown = |line: &&str| line.contains("passed, not compared: another LLVM");
+    let line = "note: a, c: not compared: different LLVM version";
+    assert_eq!(note_lines(&summary), [line]);
+    let table = crate::results::summary_table(&summary, false, 120);
+    let shown = |line: &&str| line.contains("passed, not compared");
     assert_eq!(table.lines().filter(shown).count(), 2, "{table}");
 }
 
@@ -69,10 +69,13 @@ fn a_partial_capture_is_marked_as_partial() {
         benchmarks: vec![whole, benchmark],
         ..RunSummary::default()
     };
-    let notes = partial_notes(&summary);
+    let notes = note_lines(&summary);
+    let notes: Vec<&str> = notes.iter().flat_map(|note| note.lines()).collect();
     assert!(notes[0].starts_with(
-        "hs2d: partial: 5 of 5 launches, 100 of 2000 CTAs (1000 in the scope) recorded; counts"
+        "note: hs2d: partial: 5 of 5 launches, 100 of 2000 CTAs (1000 in the scope) recorded; counts"
     ));
+    let left_out = "without reads of bytes that other launches or CTAs stored";
+    assert!(notes[0].ends_with(left_out), "{}", notes[0]);
     let rate = "rate 0.1, seed 1, scale factor 10.000";
     assert!(notes[1].contains(rate), "{}", notes[1]);
     let total = "    bytes loaded: 1,000 (standard error 2.00 %; 95 % interval 955 to 1,045)";

@@ -53,7 +53,7 @@ fn the_mean_is_geometric_and_omitted_programs_are_listed() {
         ..RunSummary::default()
     };
     let untimed = "d (thesis): not all of its kernels were timed";
-    let table = slowdown_table(&run);
+    let table = slowdown_table(&run, 120);
     let cells = |line: &str| {
         let cells = line.split("  ").map(str::trim);
         let cells: Vec<&str> = cells.filter(|cell| !cell.is_empty()).collect();
@@ -66,4 +66,9 @@ fn the_mean_is_geometric_and_omitted_programs_are_listed() {
     assert_eq!(lines[3], mean);
     assert_eq!(lines[4], format!("left out: {untimed}"));
     assert_eq!(lines[5], "left out: c (thesis): failed");
+    let narrow = slowdown_table(&run, 80);
+    assert!(
+        !narrow.contains("spilled") && narrow.contains("occupancy"),
+        "{narrow}"
+    );
 }

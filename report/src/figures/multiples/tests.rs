@@ -27,3 +27,11 @@ fn scales_include_their_values() {
     );
     assert_eq!(Scale::numbers(0, "").ticks.len(), 0);
 }
+
+#[test]
+fn ticks_of_bytes_are_round_in_their_unit() {
+    let scale = Scale::bytes(5_000_000.0, "");
+    let ticks: Vec<_> = scale.ticks.iter().map(|tick| tick.1.as_str()).collect();
+    assert_eq!(ticks, ["0 B", "1 MiB", "2 MiB", "3 MiB", "4 MiB", "5 MiB"]);
+    assert_eq!(Scale::bytes(0.0, "").high, 1.0);
+}

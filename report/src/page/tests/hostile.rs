@@ -45,7 +45,7 @@ fn markup_in_names_is_escaped() {
         let measured = || vec![(evil.to_owned(), metrics_of(evil, evil, evil, evil))];
         let page = index(&run, &measured()).unwrap();
         check_nesting(&page);
-        assert!(!page.contains("<script") && !page.contains("<img src=x"));
+        assert!(page.matches("<script").count() == 1 && !page.contains("<img src=x"));
         assert!(!page.contains(evil), "{evil} is in the page unescaped");
     }
 }

@@ -7,7 +7,7 @@ mod memory;
 mod outcomes;
 mod overheads;
 mod page;
-mod published;
+mod totals;
 mod values;
 
 use crate::probes::Program;

@@ -10,6 +10,7 @@ fn classes_are_stacked_with_the_first_program_at_the_top() {
     let share = |program: &str, class, count, share| OutcomeShare {
         program: program.into(),
         class,
+        effect: "DUE",
         count,
         share,
     };
@@ -21,9 +22,9 @@ fn classes_are_stacked_with_the_first_program_at_the_top() {
     assert_eq!(
         rows(&study.tables[0]),
         json!([
-            ["a", "masked", 3, 0.75, 0.3006, 0.9544],
-            ["a", "hang", 1, 0.25, 0.0, 0.5],
-            ["b", "hang", 4, 1.0, 0.51, 1.0],
+            ["a", "masked", "DUE", 3, 0.75, 0.3006, 0.9544],
+            ["a", "hang", "DUE", 1, 0.25, 0.0, 0.5],
+            ["b", "hang", "DUE", 4, 1.0, 0.51, 1.0],
         ])
     );
     // `hang` is the second class and has the second colour in both programs.

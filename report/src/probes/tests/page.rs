@@ -9,6 +9,7 @@ superstep_table::table! {
     struct FewRow = "few" {
         program: String = "p";
         accesses: u64 ["access groups"] = "a";
+        wall_s: f64 ["s"] = "w";
     }
 }
 
@@ -25,13 +26,14 @@ fn page_has_its_tables_and_escapes_names() {
     let few = FewRow {
         program: program.clone(),
         accesses: 3,
+        wall_s: 0.5,
     };
     let study = Study {
         tables: vec![
             Table::of(&vec![few; 2]),
             Table::of(&vec![ManyRow { program }; 100]),
         ],
-        figures: vec![],
+        ..Study::default()
     };
     let text = page("t", ("p", "<b>"), &["a & b".into()], &study).unwrap();
     assert!(
@@ -40,5 +42,9 @@ fn page_has_its_tables_and_escapes_names() {
     );
     assert!(text.contains("a &amp; b") && text.contains("accesses, access groups"));
     assert!(text.contains("<summary>many: 100 rows</summary>"), "{text}");
+    assert!(
+        text.contains("wall, s</th>") && !text.contains("SASSI"),
+        "{text}"
+    );
     assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
 }

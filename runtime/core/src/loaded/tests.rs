@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn the_image_names_the_module() {
     let line = |text: &'static [u8]| {
-        // SAFETY: the texts are NUL-terminated.
+        // SAFETY: the strings are NUL-terminated.
         unsafe { hash_at(text.as_ptr().cast()) }
     };
     assert_eq!(line(b"superstep-module 12ab\n\0").as_deref(), Some("12ab"));

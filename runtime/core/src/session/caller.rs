@@ -18,7 +18,8 @@ pub(super) fn place() -> Option<SourcePlace> {
                 return;
             };
             let place = || SourcePlace {
-                file: file.to_owned(),
+                // The compilation folder is `.`; sites have the path without it.
+                file: file.trim_start_matches("./").to_owned(),
                 line,
                 column: symbol.colno().unwrap_or(0),
             };

@@ -40,7 +40,7 @@ thread_local! {
 }
 
 static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
-/// Held from a launch's numbering to its end. Reentrant, since a probe's observer may launch kernels.
+/// Held from when a launch is numbered until it ends. Reentrant, since a probe's observer may launch kernels.
 static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
 /// `__cudaPushCallConfiguration`: keeps the configuration in `<<<…>>>` for the kernel's stub.

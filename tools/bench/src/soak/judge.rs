@@ -175,7 +175,8 @@ impl Reference {
         }
         let scan = scan::scan(capture).map_err(capture_failure)?;
         for kind in [OUTSIDE_GRID, OUTSIDE_ALLOCATIONS, UNKNOWN_SITES] {
-            problems.extend(scan.violations[kind].first.clone().map(|(_, first)| first));
+            let first = scan.violations[kind].first.values().min();
+            problems.extend(first.map(|(_, first)| first.clone()));
         }
         let expected = self.expected(selection).map_err(capture_failure)?;
         if capture.complete

@@ -143,3 +143,22 @@ fn a_benchmark_in_only_one_run_is_a_difference() {
     let lines = compare(&with, &RunSummary::default(), ANY);
     assert!(!lines[0].equal && lines[0].detail.contains("first"));
 }
+
+#[test]
+fn different_command_lines_are_shown_with_their_runs() {
+    let run = |words: &[&str]| RunSummary {
+        command: words.iter().map(|&word| word.to_owned()).collect(),
+        ..RunSummary::default()
+    };
+    let folders = ["out/pc/1", "out/pc/2"].map(PathBuf::from);
+    let runs = |a, b| commands_apart([(&folders[0], a), (&folders[1], b)]);
+    let first = run(&["/usr/bin/superstep", "run", "pc.cu", "--", "16384"]);
+    let second = run(&["superstep", "run", "pc.cu", "--", "8192"]);
+    let lines = runs(&first, &second);
+    assert!(lines[1].contains("first: superstep run pc.cu -- 16384 (out/pc/1)"));
+    assert!(lines[2].contains("second: superstep run pc.cu -- 8192 (out/pc/2)"));
+    assert!(
+        runs(&first, &first).is_empty(),
+        "the place of the tool does not count"
+    );
+}

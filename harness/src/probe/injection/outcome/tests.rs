@@ -30,14 +30,14 @@ fn every_class_is_counted_once() {
     let tallies = tally(&outcomes);
     let counts: Vec<u64> = tallies.iter().map(|tally| tally.count).collect();
     assert_eq!(counts, [2, 0, 1, 0, 0, 0]);
-    let text = tally_table(&[("p".into(), tallies.clone())]);
+    let text = effect_table(&[("p".into(), tallies.clone())]);
     assert!(text.contains("66.7 %") && text.contains("33.3 %"), "{text}");
     assert!(!text.contains("mean"), "{text}");
     let both = [
         ("p".into(), tallies),
         ("q".into(), tally(&[Outcome::Masked])),
     ];
-    let text = tally_table(&both);
+    let text = effect_table(&both);
     let last = text.lines().last().unwrap_or_default();
     assert!(last.contains("mean") && last.contains("83.3 %"), "{text}");
 }

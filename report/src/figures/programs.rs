@@ -1,44 +1,61 @@
-//! Figures of one program from its analysis, without a suite run.
+//! Figures of programs, for use without the page of a run.
 
 use super::communication::all;
-use super::data_volume::{DataVolumeRow, of};
+use super::data_volume::{DataVolumeRow, of, rows};
 use super::multiples::Multiples;
 use crate::error::{ReportError, Result};
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::{Metrics, share};
+use superstep_analysis::run_summary::RunSummary;
 
 #[derive(Clone, Debug)]
-pub struct Program {
-    volume: DataVolumeRow,
-    metrics: Option<Metrics>,
+pub struct Programs {
+    volumes: Vec<DataVolumeRow>,
+    measured: Vec<(String, Metrics)>,
 }
 
-impl Program {
-    /// `metrics` are those of the analysis, if any.
-    pub fn new(name: String, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
+impl Programs {
+    /// Takes one program from its analysis; `metrics` are those of the analysis, if any.
+    pub fn one(name: &str, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
         let counts = &analysis.counts.total;
         let communication = &analysis.communication.total;
         let (stored, communicated) = (
             communication.stored_bytes,
             communication.communicated_stored_bytes,
         );
+        let volume = DataVolumeRow {
+            application: name.to_owned(),
+            loaded_bytes: counts.loaded_bytes.saturating_add(counts.atomic_bytes),
+            stored_bytes: stored,
+            communicated_stored_bytes: communicated,
+            communication_share: share(communicated, stored),
+        };
         Self {
-            volume: DataVolumeRow {
-                application: name,
-                loaded_bytes: counts.loaded_bytes.saturating_add(counts.atomic_bytes),
-                stored_bytes: stored,
-                communicated_stored_bytes: communicated,
-                communication_share: share(communicated, stored),
-            },
-            metrics,
+            volumes: vec![volume],
+            measured: metrics
+                .map(|it| (name.to_owned(), it))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Takes the benchmarks of a run that were analysed, side by side.
+    pub fn of_run(run: &RunSummary, measured: Vec<(String, Metrics)>) -> Self {
+        Self {
+            volumes: rows(run),
+            measured,
         }
     }
 
     pub fn figures(&self) -> Vec<Multiples> {
-        let volume = std::slice::from_ref(&self.volume);
-        let mut figures = vec![of(volume)];
-        if let Some(metrics) = &self.metrics {
-            figures.extend(all(&[(&self.volume.application, metrics)]));
+        let mut figures = Vec::new();
+        if !self.volumes.is_empty() {
+            figures.push(of(&self.volumes));
+        }
+        if !self.measured.is_empty() {
+            let measured = self.measured.iter();
+            let measured: Vec<_> = measured.map(|(name, it)| (name.as_str(), it)).collect();
+            figures.extend(all(&measured));
         }
         figures
     }
@@ -60,15 +77,15 @@ impl Program {
         })
     }
 
-    /// Describes the content that a figure needs and this program lacks.
+    /// Describes the content that a figure needs and the programs lack.
     fn shows(&self, name: &str) -> Option<&'static str> {
         let is_any =
             || (all(&[("", &Metrics::default())]).iter()).any(|figure| figure.name == name);
         match name {
-            "stride" if self.metrics.is_some() => Some(
+            "stride" if !self.measured.is_empty() => Some(
                 "distances between addresses, but an in-situ capture has only sums; trace the program",
             ),
-            "timeline" if self.metrics.is_some() => Some(
+            "timeline" if !self.measured.is_empty() => Some(
                 "when launches ran, which the capture does not record; trace the program again",
             ),
             "stride" | "timeline" => Some(NO_ACCESSES),

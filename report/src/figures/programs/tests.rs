@@ -1,8 +1,8 @@
-//! Tests of `program`.
+//! Tests of `programs`.
 
 use super::*;
 
-fn program(metrics: Option<Metrics>) -> Program {
+fn program(metrics: Option<Metrics>) -> Programs {
     let volume = DataVolumeRow {
         application: "program".to_owned(),
         loaded_bytes: 8,
@@ -10,7 +10,13 @@ fn program(metrics: Option<Metrics>) -> Program {
         communicated_stored_bytes: 1,
         communication_share: 0.25,
     };
-    Program { volume, metrics }
+    Programs {
+        volumes: vec![volume],
+        measured: metrics
+            .map(|it| ("program".to_owned(), it))
+            .into_iter()
+            .collect(),
+    }
 }
 
 #[test]
@@ -27,7 +33,7 @@ fn figure_is_found_by_name() {
 
 #[test]
 fn missing_figure_is_reported_with_reason() {
-    let names = |program: &Program| {
+    let names = |program: &Programs| {
         program
             .figures()
             .iter()

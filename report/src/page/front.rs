@@ -1,0 +1,368 @@
+//! The first screen of a run's page: published values and statements that hold, warnings, and a row for each program.
+
+use super::places::{flows, place};
+use super::{only_program, single};
+use crate::claims::{Claim, Verdict};
+use crate::figures::numbers::{bytes, percent};
+use crate::html::{Cell, DASH, Meaning, counted, description_list, id, link, table};
+use crate::published::{Agreement, Beside, SIZE, by_program};
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
+use superstep_trace::display_name;
+
+/// Maximum number of warnings on the first screen.
+const WARNINGS: usize = 12;
+
+/// Returns the heading: the command of a single program, else the suite.
+pub(super) fn title(run: &RunSummary) -> String {
+    let (suite, size, backend) = (&run.suite, &run.size, run.backend);
+    match only_program(run) {
+        Some(program) if program.name == *suite => command(run, &program.name),
+        Some(program) => format!(
+            "{} of suite {suite}, size {size}, on {backend}",
+            program.name
+        ),
+        None => format!("Suite {suite}, size {size}, on {backend}"),
+    }
+}
+
+/// Returns a program's file and its arguments, such as `pc.cu -- 16384 4`.
+fn command(run: &RunSummary, name: &str) -> String {
+    let words = &run.command;
+    let end = words.iter().position(|word| word == "--");
+    let (options, arguments) = words.split_at(end.unwrap_or(words.len()));
+    let mut files = options.iter().skip(1).map(Path::new);
+    let file = files.find(|file| file.file_stem().is_some_and(|stem| stem == name));
+    let file = file
+        .and_then(Path::file_name)
+        .map(|file| file.to_string_lossy());
+    let file = file.unwrap_or_else(|| name.into());
+    let words: Vec<&str> = std::iter::once(&*file)
+        .chain(arguments.iter().map(String::as_str))
+        .collect();
+    words.join(" ")
+}
+
+/// Describes the status of a program, with its warnings.
+pub(super) fn status(benchmark: &BenchmarkSummary) -> (String, Meaning) {
+    match (benchmark.status, benchmark.warnings().count()) {
+        (Status::Passed, 0) => ("passed".to_owned(), Meaning::Good),
+        (Status::Passed, warnings) => (
+            format!("passed, {}", counted(warnings, "warning")),
+            Meaning::Warning,
+        ),
+        (Status::Failed, _) => match &benchmark.failure {
+            Some(failure) => (format!("failed ({})", failure.kind), Meaning::Bad),
+            None => ("failed".to_owned(), Meaning::Bad),
+        },
+        (Status::Skipped, _) => ("skipped".to_owned(), Meaning::Neutral),
+    }
+}
+
+/// Marks a program in the table of contents that failed or has warnings.
+pub(super) fn mark(benchmark: &BenchmarkSummary) -> Markup {
+    match status(benchmark) {
+        (_, Meaning::Good) => html! {},
+        (text, meaning) => html! { " " span class=(meaning.class()) { (text) } },
+    }
+}
+
+/// Returns the sentence below the heading: the number of programs with each status, and the device.
+pub(super) fn outcome(run: &RunSummary) -> Markup {
+    let programs: Vec<_> = (run.benchmarks.iter())
+        .filter(|it| it.process.is_none())
+        .collect();
+    let count = |status| programs.iter().filter(|it| it.status == status).count();
+    let warned: usize = programs.iter().map(|it| it.warnings().count()).sum();
+    let not_compared = programs
+        .iter()
+        .filter(|it| it.not_compared().is_some())
+        .count();
+    let warning = if warned == 1 { "warning" } else { "warnings" };
+    let parts = [
+        (count(Status::Passed), "passed", Meaning::Good),
+        (count(Status::Failed), "failed", Meaning::Bad),
+        (count(Status::Skipped), "skipped", Meaning::Neutral),
+        (warned, warning, Meaning::Warning),
+        (
+            not_compared,
+            "not compared with a golden result",
+            Meaning::Neutral,
+        ),
+    ];
+    let parts = parts.iter().filter(|(count, ..)| *count > 0);
+    html! {
+        p {
+            (counted(programs.len(), "benchmark"))
+            @for (number, (count, what, meaning)) in parts.enumerate() {
+                (if number == 0 { ": " } else { ", " }) span class=(meaning.class()) { (count) " " (what) }
+            }
+            "."
+            @if !run.device.is_empty() { " Device: " (run.device) "." }
+            @if !run.finished.is_empty() { " Finished " (run.finished) "." }
+        }
+    }
+}
+
+pub(super) fn section(
+    run: &RunSummary,
+    measured: &[(String, Metrics)],
+    rows: &[Beside],
+    claims: &[Claim],
+) -> Markup {
+    let metrics = |name: &str| {
+        let found = measured.iter().find(|(measured, _)| measured == name);
+        found.map(|(_, metrics)| metrics)
+    };
+    let all: Vec<_> = (run.benchmarks.iter())
+        .flat_map(|it| it.warnings().map(move |check| (it, check)))
+        .collect();
+    let within = run.benchmarks.iter().filter_map(|it| {
+        let words = it
+            .within_launch
+            .as_ref()?
+            .in_words(it.in_situ, |count| bytes(count as f64))?;
+        Some((it, words))
+    });
+    let content = html! {
+            (thesis(run, rows, claims))
+            @for (benchmark, check) in all.iter().take(WARNINGS) {
+                p.warning { "Warning: " (link(&id("benchmark", &benchmark.name), &benchmark.name)) ": " (check.detail) }
+            }
+            @if all.len() > WARNINGS { p.warning { (all.len() - WARNINGS) " more warnings are in the sections of the programs." } }
+            @for (benchmark, words) in within {
+                p.warning { "Note: " (link(&id("benchmark", &benchmark.name), &benchmark.name)) ": " (words) }
+            }
+            @match single(run) {
+                Some(benchmark) => (one(benchmark, metrics(&benchmark.name))),
+                None => div.findings {
+                    (table("Programs; shares are of stored bytes (communicated) and loaded bytes (within launches)",
+                        run.benchmarks.iter().map(|it| row(it, metrics(&it.name)))))
+                },
+            }
+    };
+    html! { @if !content.0.is_empty() { section aria-labelledby="findings" { h2 id="findings" { "Findings" } (content) } } }
+}
+
+/// Renders the numbers of published values and statements of the thesis that the run reproduces.
+fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
+    if rows.is_empty() && claims.is_empty() {
+        return html! {};
+    }
+    let count =
+        |which: fn(Agreement) -> bool| rows.iter().filter(|row| which(row.agreement)).count();
+    let those = |verdict| {
+        let those = claims.iter().filter(move |claim| claim.verdict == verdict);
+        those.map(|claim| claim.claim.as_str()).collect::<Vec<_>>()
+    };
+    let (holds, differs) = (those(Verdict::Holds), those(Verdict::Differs));
+    html! {
+        div.box {
+            @if !rows.is_empty() {
+                p {
+                    b { "Published values" } " of the thesis: "
+                    span.good { (count(|it| it == Agreement::Equal)) " equal, " (count(|it| it == Agreement::Close)) " close" } ", "
+                    b { (count(Agreement::is_difference)) " differ" } ". " (link("published", "All values")) "."
+                }
+                ul {
+                    @for one in by_program(rows).iter().filter(|it| it.differ > 0) {
+                        li {
+                            b { (one.application) } ": " (one.differ) " differ"
+                            @if one.unexplained > 0 { ", " span.bad { (one.unexplained) " of them unexplained" } }
+                            ": " (one.reasons)
+                        }
+                    }
+                }
+            }
+            @if !holds.is_empty() || !differs.is_empty() {
+                p {
+                    b { "Statements" } " of the thesis: " span.good { (holds.len()) " hold" } ", "
+                    b { (differs.len()) " differ" }
+                    @if !differs.is_empty() { " (" (differs.join(", ")) ")" }
+                    @if run.size != SIZE { "; they describe the size " code { (SIZE) } }
+                    ". " (link("claims", "All statements")) "."
+                }
+            }
+        }
+    }
+}
+
+/// Returns the findings of a program by name, with a dash for those that it lacks.
+fn found(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static str, String); 5] {
+    let communicated = benchmark.communication.map(|it| it.share_in_words(percent));
+    let within = benchmark.within_launch.as_ref().map(|it| {
+        let bound = if benchmark.in_situ { "≥ " } else { "" };
+        format!("{bound}{}", percent(it.share()))
+    });
+    [
+        ("Communicated", communicated),
+        ("Within launches", within),
+        ("Pattern", metrics.and_then(pattern)),
+        ("Top array", metrics.and_then(top_array)),
+        ("Top line", metrics.and_then(top_line)),
+    ]
+    .map(|(name, text)| (name, text.unwrap_or(DASH.to_owned())))
+}
+
+fn row(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static str, Cell); 8] {
+    let [communicated, within, pattern, array, line] = found(benchmark, metrics);
+    let number = |(name, text)| (name, Cell::Number(text));
+    let text = |(name, text)| (name, Cell::Text(text));
+    let (status, meaning) = status(benchmark);
+    let name = Cell::Link {
+        text: benchmark.name.clone(),
+        id: id("benchmark", &benchmark.name),
+    };
+    [
+        ("Program", name),
+        ("Result", Cell::Word(status, meaning)),
+        number(communicated),
+        number(within),
+        text(pattern),
+        text(array),
+        text(line),
+        ("Map", Cell::Drawing(metrics.map(map).unwrap_or_default())),
+    ]
+}
+
+/// Renders the findings of the only program of a run.
+fn one(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> Markup {
+    let found = found(benchmark, metrics).into_iter();
+    let facts: Vec<(&str, String)> = found.filter(|(_, text)| text != DASH).collect();
+    if facts.is_empty() {
+        return html! {};
+    }
+    html! {
+        div.one { (description_list(&facts)) (metrics.map(map).unwrap_or_default()) }
+        p.soft { "Communicated: share of the stored bytes. Within launches: share of the loaded bytes." }
+    }
+}
+
+/// Describes the pattern that carries the most bytes, such as "stencil in x and y".
+fn pattern(metrics: &Metrics) -> Option<String> {
+    let mut sums = BTreeMap::<&str, u64>::new();
+    for row in &metrics.patterns {
+        *sums.entry(&row.pattern).or_default() += row.bytes;
+    }
+    let (name, most) = sums.iter().max_by_key(|(_, bytes)| **bytes)?;
+    let mut words = (*name).to_owned();
+    let used = metrics.bisection.iter().filter(|row| row.coordinates > 1);
+    // In a grid of one dimension, the dimension says nothing.
+    if used.clone().count() > 1 {
+        let crossed = used
+            .filter(|row| row.crossing_bytes > 0)
+            .map(|row| row.dimension.as_str());
+        let crossed = crossed.collect::<Vec<_>>().join(" and ");
+        if !crossed.is_empty() {
+            words = format!("{words} in {crossed}");
+        }
+    }
+    let share = *most as f64 / sums.values().sum::<u64>() as f64;
+    if share < 0.99 {
+        words = format!("{words} ({} of the received bytes)", unbroken(share));
+    }
+    Some(words)
+}
+
+/// Formats a share in percent, with its sign on the same line.
+fn unbroken(share: f64) -> String {
+    percent(share).replace(' ', "\u{a0}")
+}
+
+fn top_array(metrics: &Metrics) -> Option<String> {
+    let top = metrics
+        .arrays
+        .first()
+        .filter(|array| array.received_bytes > 0)?;
+    Some(format!(
+        "{} ({})",
+        display_name(&top.array),
+        unbroken(top.share)
+    ))
+}
+
+/// Describes the line that loads the most communicated bytes, and the line that stored them if it is known.
+fn top_line(metrics: &Metrics) -> Option<String> {
+    if let Some(top) = flows(metrics).first() {
+        let all: u64 = metrics
+            .line_flows
+            .iter()
+            .map(|row| row.communicated_loaded_bytes)
+            .sum();
+        let (reader, writer) = (
+            place(top.reader.0, top.reader.1),
+            place(top.writer.0, top.writer.1),
+        );
+        let share = unbroken(top.bytes as f64 / all as f64);
+        return Some(format!("{reader} loads what {writer} stored ({share})"));
+    }
+    let top = metrics.lines.first()?;
+    Some(format!(
+        "{} ({})",
+        place(&top.file, top.line),
+        unbroken(top.share)
+    ))
+}
+
+/// Draws the density map of the whole grid in a few cells, on the CTAs that take part.
+fn map(metrics: &Metrics) -> Markup {
+    const CELLS: u64 = 48;
+    const LEVELS: usize = 4;
+    let cells = || {
+        metrics
+            .density
+            .iter()
+            .filter(|row| row.map == "whole" && row.count > 0)
+    };
+    let axis = |of: fn(&superstep_analysis::metrics::density::DensityRow) -> u64| {
+        let (low, high) = (
+            cells().map(of).min().unwrap_or(0),
+            cells().map(of).max().unwrap_or(0),
+        );
+        let per_cell = (high - low + 1).div_ceil(CELLS);
+        (low, per_cell, (high - low) / per_cell + 1)
+    };
+    let ((left, per_column, width), (bottom, per_row, height)) =
+        (axis(|row| row.source), axis(|row| row.receiver));
+    let mut counts = BTreeMap::<(u64, u64), u64>::new();
+    for cell in cells() {
+        // Receivers go upwards.
+        let at = (
+            height - 1 - (cell.receiver - bottom) / per_row,
+            (cell.source - left) / per_column,
+        );
+        *counts.entry(at).or_default() += cell.count;
+    }
+    let Some(most) = counts.values().max().copied() else {
+        return html! {};
+    };
+    let level =
+        |count: u64| match (count as f64).ln() / (most as f64).ln().max(1e-9) * LEVELS as f64 {
+            level if most > 1 => (level as usize).min(LEVELS - 1),
+            _ => LEVELS - 1,
+        };
+    let mut paths = [const { String::new() }; LEVELS];
+    let counts: Vec<_> = counts.into_iter().collect();
+    // Adjacent cells of a row with the same shade are one rectangle.
+    let like = |a: &((u64, u64), u64), b: &((u64, u64), u64)| {
+        a.0.0 == b.0.0 && a.0.1 + 1 == b.0.1 && level(a.1) == level(b.1)
+    };
+    for run in counts.chunk_by(like) {
+        let (((y, x), count), length) = (run[0], run.len());
+        let _ = write!(paths[level(count)], "M{x} {y}h{length}v1h-{length}z");
+    }
+    let label =
+        "Density map: receiving CTAs upwards, source CTAs to the right; the darker, the more reads";
+    html! {
+        svg.map viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" shape-rendering="crispEdges" role="img" {
+            title { (label) }
+            @for (level, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+                path d=(path) fill-opacity={ (40 + 20 * level) "%" } {}
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The source lines of a program, with the bytes that they exchange with other lines.
+
+use super::places::{file_name, size};
+use crate::html::{Cell, fold};
+use maud::{Markup, Render, html};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use superstep_analysis::metrics::Metrics;
+
+/// Maximum number of lines with bytes that a program shows, those with the most first.
+const LINES: usize = 24;
+/// Number of lines shown before and after each of them.
+const CONTEXT: usize = 3;
+/// Maximum number of characters of a shown line.
+const LETTERS: usize = 160;
+
+/// Returns the place of a program's source file in the folder of a run, which keeps a copy. `file` is the name in the
+/// tables, whose folders above or outside the program's do not lead out of the run.
+pub fn source_file(folder: &Path, benchmark: &str, file: &str) -> PathBuf {
+    let parts = Path::new(file).components();
+    let inside = parts.filter(|part| matches!(part, Component::Normal(_)));
+    let sources = folder.join("benchmarks").join(benchmark).join("sources");
+    sources.join(inside.collect::<PathBuf>())
+}
+
+/// Bytes of one line.
+#[derive(Clone, Copy, Default)]
+struct Heat {
+    /// Loaded here, and stored by another CTA or kernel in an earlier launch.
+    received: u64,
+    /// Stored here, and loaded by another CTA or kernel in a later launch; each load counts.
+    sent: u64,
+    /// Loaded here, and stored by another CTA in the same launch.
+    within: u64,
+}
+
+impl Heat {
+    fn most(self) -> u64 {
+        self.received.max(self.sent).max(self.within)
+    }
+}
+
+/// Renders the lines that exchange the most bytes, if the run has kept their files.
+pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
+    let mut lines: BTreeMap<(&str, u32), Heat> = BTreeMap::new();
+    for row in &metrics.lines {
+        lines.entry((&row.file, row.line)).or_default().received += row.communicated_loaded_bytes;
+    }
+    for row in &metrics.line_flows {
+        let writer = (row.writer_file.as_str(), row.writer_line);
+        lines.entry(writer).or_default().sent += row.communicated_loaded_bytes;
+    }
+    for row in &metrics.within_launch {
+        lines.entry((&row.file, row.line)).or_default().within +=
+            row.loaded_bytes + row.atomic_bytes;
+    }
+    let mut hottest: Vec<_> = lines
+        .into_iter()
+        .filter(|(_, heat)| heat.most() > 0)
+        .collect();
+    hottest.sort_by_key(|(_, heat)| std::cmp::Reverse(heat.most()));
+    hottest.truncate(LINES);
+    let most = hottest.first().map_or(1, |(_, heat)| heat.most());
+    let mut files: BTreeMap<&str, BTreeMap<usize, Heat>> = BTreeMap::new();
+    for ((file, line), heat) in hottest {
+        files.entry(file).or_default().insert(line as usize, heat);
+    }
+    let listings = html! {
+        @for (file, heat) in &files {
+            @if let Ok(text) = fs::read(source_file(folder, name, file)) {
+                (listing(name, file, &String::from_utf8_lossy(&text), heat, most))
+            }
+        }
+    };
+    if listings.0.is_empty() {
+        return listings;
+    }
+    fold(
+        &format!("Source of {name}, with the bytes that its lines exchange"),
+        false,
+        listings,
+    )
+}
+
+fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, most: u64) -> Markup {
+    let is_shown = |number: usize| {
+        let near = number.saturating_sub(CONTEXT)..=number + CONTEXT;
+        heat.range(near).next().is_some()
+    };
+    let shown = (1..)
+        .zip(text.lines())
+        .filter(|(number, _)| is_shown(*number));
+    let shown: Vec<(usize, &str)> = shown.collect();
+    let next_to = |a: &(usize, &str), b: &(usize, &str)| a.0 + 1 == b.0;
+    html! {
+        div.scroll role="region" tabindex="0" aria-label={ "Source " (file) " of " (name) } {
+            table.source {
+                caption { (file_name(file)) ": bytes loaded that others had stored, stored that others loaded, and loaded although another CTA of the launch stores them" }
+                thead { tr { th scope="col" { "Line" } th.number scope="col" { "Received" } th.number scope="col" { "Sent" } th.number scope="col" { "Within" } th scope="col" { "Source" } } }
+                @for part in shown.chunk_by(next_to) {
+                    tbody {
+                        @for (number, line) in part {
+                            (row(*number, line, heat.get(number).copied().unwrap_or_default(), most))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(number: usize, line: &str, heat: Heat, most: u64) -> Markup {
+    let bytes = |value: u64| match value {
+        0 => html! {},
+        value => size(value).render(),
+    };
+    // The ground of a line with few bytes is still visible.
+    let part = (heat.most() > 0)
+        .then(|| format!("--part:{:.2}", 0.1 + 0.4 * heat.most() as f64 / most as f64));
+    let line: String = line.chars().take(LETTERS).collect();
+    html! {
+        tr style=[part] {
+            th scope="row" { (number) }
+            @for value in [heat.received, heat.sent, heat.within] { td.number { (bytes(value)) } }
+            td { (Cell::Code(line)) }
+        }
+    }
+}
