@@ -4,8 +4,8 @@
 // One step of a heat equation on a line of n cells.
 __global__ void step(const float *from, float *to, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i > 0 && i < n - 1)
-    to[i] = 0.25f * from[i - 1] + 0.5f * from[i] + 0.25f * from[i + 1];
+  if (i < n - 1)
+    to[i] = 0.5f * from[i] + 0.25f * (from[i > 0 ? i - 1 : 0] + from[i + 1]);
 }
 
 int main(int argc, char **argv) {
