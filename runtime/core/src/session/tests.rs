@@ -178,7 +178,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
     let [warning] = &summary.warnings[..] else {
         panic!("{:?}", summary.warnings);
     };
-    assert!(warning.contains("_Zother first"), "{warning}");
+    assert!(warning.contains("first: _Zother"), "{warning}");
     assert_eq!(
         (summary.launches, summary.kernel_ns, summary.kernels),
         (3, 30, kernels)
