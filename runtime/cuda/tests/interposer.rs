@@ -14,7 +14,8 @@ const fn accesses_of(rounds: u64) -> u64 {
 fn every_access_arrives_in_its_launch() {
     let run = Program::build("trace").run("ok");
     assert!(run.status.success(), "{}", run.stderr);
-    let is_warning = |line: &&str| line.contains("that Superstep did not build (first: _Z5plainPf)");
+    let is_warning =
+        |line: &&str| line.contains("that Superstep did not build (first: _Z5plainPf)");
     assert_eq!(
         run.stderr.lines().filter(is_warning).count(),
         1,
