@@ -337,7 +337,7 @@ impl Multiples {
                     cells.push(([at(*from), at(*to)], *colour, text.as_str()));
                 }
                 Mark::Line(points, width, colour) => {
-                    let points: Vec<(f64, f64)> = points.iter().map(|&point| at(point)).collect();
+                    let points = visible(points.iter().map(|&point| at(point)).collect());
                     canvas.line(&points, *width, *colour, &title)?;
                     lines.extend(<[At; 2]>::try_from(points));
                 }
@@ -370,6 +370,26 @@ fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
         y = line.1 - 4.0;
     }
     (x, y)
+}
+
+/// Leaves out points of a line that do not change the picture: within half a pixel in x, only the first, the lowest, the
+/// highest and the last count.
+fn visible(points: Vec<At>) -> Vec<At> {
+    let place = |point: &At| (2.0 * point.0).floor();
+    let columns = points.chunk_by(|a, b| place(a) == place(b));
+    let kept = columns.flat_map(|column| {
+        let by_y = |a: &usize, b: &usize| column[*a].1.total_cmp(&column[*b].1);
+        let (low, high) = (
+            (0..column.len()).min_by(by_y),
+            (0..column.len()).max_by(by_y),
+        );
+        let mut kept: Vec<usize> = [Some(0), low, high].into_iter().flatten().collect();
+        kept.push(column.len() - 1);
+        kept.sort_unstable();
+        kept.dedup();
+        kept.into_iter().map(|index| column[index])
+    });
+    kept.collect()
 }
 
 #[cfg(test)]
