@@ -150,9 +150,6 @@ pub(super) fn section(
 
 /// Renders the numbers of published values and statements of the thesis that the run reproduces.
 fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
-    if rows.is_empty() && claims.is_empty() {
-        return html! {};
-    }
     let count =
         |which: fn(Agreement) -> bool| rows.iter().filter(|row| which(row.agreement)).count();
     let those = |verdict| {
@@ -160,6 +157,9 @@ fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
         those.map(|claim| claim.claim.as_str()).collect::<Vec<_>>()
     };
     let (holds, differs) = (those(Verdict::Holds), those(Verdict::Differs));
+    if rows.is_empty() && holds.is_empty() && differs.is_empty() {
+        return html! {};
+    }
     html! {
         div.box {
             @if !rows.is_empty() {

@@ -69,6 +69,8 @@ fn suite_begins_with_a_row_for_each_program_and_its_warnings() {
         ],
     );
     assert!(!first_screen(&page).contains("<img"));
+    // No statement of the thesis is about this run.
+    assert!(!first_screen(&page).contains("class=\"box\""));
     let flows =
         "<td class=\"number\">512 B</td><td class=\"number\">64 B</td><td class=\"number\">2</td>";
     check(&page, &[flows, "each byte once for each of its writers"]);
