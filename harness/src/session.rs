@@ -68,7 +68,7 @@ pub struct Session {
     pub reporter: Reporter,
     pub fetch: FetchOptions,
     pub build: BuildOptions,
-    /// Whether to build a recording variant too, to compare with the sums of an in-situ run.
+    /// Builds a recording variant too, to compare with the sums of an in-situ run.
     pub verify_in_situ: bool,
     pub bundle: Option<Bundle>,
     /// Located on first use.

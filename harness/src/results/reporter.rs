@@ -33,7 +33,7 @@ pub struct Verbosity {
     pub verbose: bool,
 }
 
-/// What [`Reporter::new`] applies.
+/// Set once from the command line; [`Reporter::new`] reads it.
 pub static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
 
 /// Returns whether text on standard output is coloured.
@@ -53,9 +53,9 @@ pub fn is_coloured(choice: ColorChoice) -> bool {
 pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
-    /// Whether standard error shows one line of progress, which is overwritten.
+    /// Shows one line of progress on standard error and overwrites it.
     has_bar: bool,
-    /// Whether standard error gets a line for each step.
+    /// Writes a line for each step to standard error.
     is_log: bool,
     is_verbose: bool,
 }

@@ -61,7 +61,7 @@ pub struct Plan {
     pub language: Language,
     /// Half of the modules are instrumented late, the others early; an odd number swaps them.
     pub shift: usize,
-    /// Whether to also run the GPU backend, and check that the instrumenter rejects a second pass and, with `--strict`,
+    /// Also runs the GPU backend, and checks that the instrumenter rejects a second pass and, with `--strict`,
     /// modules with sites that are tested at run time.
     pub thorough: bool,
 }

@@ -62,7 +62,7 @@ pub struct Study {
     pub figures: Vec<Multiples>,
     /// Results next to SASSI's.
     published: Vec<PublishedRow>,
-    /// Whether the probe reproduces a study of SASSI or GPU Ocelot.
+    /// True for a probe that reproduces a study of SASSI or GPU Ocelot.
     is_of_papers: bool,
 }
 

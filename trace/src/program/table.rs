@@ -94,7 +94,7 @@ pub struct ModuleTable {
     /// Number of accepted pieces of inline PTX whose accesses are unknown and therefore not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
-    /// Whether the trace has marks of its kernels' grid barriers.
+    /// True if the trace has marks of its kernels' grid barriers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_barriers: bool,
     /// Whether its kernels can launch kernels, which the GPU runtime must do for them.

@@ -153,7 +153,7 @@ pub(crate) struct Survey {
     pub(crate) by_cta: bool,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
-    /// Whether any record is behind a grid barrier.
+    /// True if a record follows a grid barrier of its launch.
     pub(crate) has_phases: bool,
     singles: bool,
     width: usize,

@@ -127,7 +127,7 @@ pub fn make<'m>(
     name
 }
 
-/// Whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row is not.
+/// Returns whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row does not count.
 fn may_have_short_rows(regions: &[Region]) -> bool {
     let instructions: usize = (regions.iter())
         .map(|region| region.function.instructions().len())

@@ -133,7 +133,7 @@ pub struct Handling {
     groups: Vec<Group>,
     /// Values that each site passes, and how many sites are logged with it.
     needs: Vec<Needs>,
-    /// Whether any site passes the combined bits of values.
+    /// True if a site passes the combined bits of values.
     bits: bool,
 }
 
