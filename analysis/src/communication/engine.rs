@@ -398,7 +398,7 @@ impl Engine {
                     shard.swap_out(folder, &name)?;
                     pages_bytes.fetch_sub(after, Ordering::Relaxed);
                 }
-                self.kept.take(position, &mut shard.out)
+                self.kept.take_launch(&mut shard.out)
             })
     }
 
@@ -436,19 +436,21 @@ impl Engine {
     }
 
     /// Collects the shards' results over the whole run.
-    fn end_shards(&mut self) {
+    fn end_shards(&mut self) -> Result<()> {
         for mut shard in self.shards.drain(..) {
+            self.kept.take(&mut shard.out)?;
             self.found.add(std::mem::take(&mut shard.out.details));
             let stored = &shard.out.communicated_stored;
             for (launch, bytes) in self.launches.iter_mut().zip(stored) {
                 launch.volume.communicated_stored_bytes += bytes;
             }
         }
+        Ok(())
     }
 
     /// Returns the results of an engine that has analysed some of the pages; its launches are not finished.
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
-        self.end_shards();
+        self.end_shards()?;
         let launches = self.launches.iter();
         Ok(EngineEnd {
             stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
@@ -460,7 +462,7 @@ impl Engine {
     }
 
     pub fn finish(mut self) -> Result<Communication> {
-        self.end_shards();
+        self.end_shards()?;
         let Kept {
             stores, transfers, ..
         } = self.kept;

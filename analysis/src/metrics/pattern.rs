@@ -2,6 +2,7 @@
 
 use super::{Source, share};
 use crate::columns;
+use crate::communication::Transfer;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -46,31 +47,49 @@ struct Sums {
 
 /// Returns each pair of launches in which the second received bytes from the first, sorted by source and receiver.
 pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
-    let mut rows = Vec::new();
-    let mut from = None;
-    let mut receivers: BTreeMap<u32, Sums> = BTreeMap::new();
-    source.communication.transfers.each(|t| {
-        if from != Some(t.source_launch) {
-            if let Some(from) = from {
-                rows.extend(of(source, from, std::mem::take(&mut receivers)));
+    let by_launch = source.communication.transfers.by_launch(
+        |receivers: &mut BTreeMap<u32, Sums>, transfers| {
+            for of_launch in transfers.chunk_by(|a, b| a.receiver_launch == b.receiver_launch) {
+                let sums = receivers.entry(of_launch[0].receiver_launch).or_default();
+                sums.add(source, of_launch);
             }
-            from = Some(t.source_launch);
+        },
+        |receivers, more| {
+            for (launch, sums) in more {
+                receivers.entry(launch).or_default().join(sums);
+            }
+        },
+        |from, receivers| of(source, from, receivers),
+    )?;
+    Ok(by_launch.into_iter().flatten().collect())
+}
+
+impl Sums {
+    /// Adds the transfers from one CTA to one launch.
+    fn add(&mut self, source: &Source<'_>, transfers: &[Transfer]) {
+        let first = transfers[0];
+        let from = source.coordinates(first.source_launch, first.source_cta);
+        *self.out.entry(first.source_cta).or_default() += transfers.len() as u64;
+        self.pairs += transfers.len() as u64;
+        for t in transfers {
+            *self.into.entry(t.receiver_cta).or_default() += 1;
+            self.bytes += t.bytes;
+            let to = source.coordinates(t.receiver_launch, t.receiver_cta);
+            if from.iter().zip(to).all(|(a, b)| a.abs_diff(b) <= 1) {
+                self.neighbour_bytes += t.bytes;
+            }
         }
-        let sums = receivers.entry(t.receiver_launch).or_default();
-        *sums.out.entry(t.source_cta).or_default() += 1;
-        *sums.into.entry(t.receiver_cta).or_default() += 1;
-        sums.pairs += 1;
-        sums.bytes += t.bytes;
-        let a = source.coordinates(t.source_launch, t.source_cta);
-        let b = source.coordinates(t.receiver_launch, t.receiver_cta);
-        if a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 1) {
-            sums.neighbour_bytes += t.bytes;
-        }
-    })?;
-    if let Some(from) = from {
-        rows.extend(of(source, from, receivers));
     }
-    Ok(rows)
+
+    fn join(&mut self, other: Self) {
+        self.out.extend(other.out);
+        for (cta, sources) in other.into {
+            *self.into.entry(cta).or_default() += sources;
+        }
+        self.pairs += other.pairs;
+        self.bytes += other.bytes;
+        self.neighbour_bytes += other.neighbour_bytes;
+    }
 }
 
 fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<PatternRow> {

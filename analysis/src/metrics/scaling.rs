@@ -2,7 +2,9 @@
 
 use super::{Source, ctas_of, share};
 use crate::columns;
+use crate::communication::Transfer;
 use crate::error::Result;
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use superstep_table::table;
 
@@ -38,16 +40,9 @@ fn part(at: u64, extent: u64, parts: u64) -> u64 {
 
 /// Returns a row for every number of GPUs and every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
 pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
-    let launches = source.grids.len();
     let ways: Vec<(u64, usize)> = (GPUS.iter())
         .flat_map(|&gpus| (0..CUTS.len()).map(move |cut| (gpus, cut)))
         .collect();
-    // Bytes sent and received, by way, receiving launch and GPU.
-    let mut links: Vec<Vec<[u64; 2]>> = (ways.iter())
-        .map(|(gpus, _)| vec![[0; 2]; launches * *gpus as usize])
-        .collect();
-    let mut crossing = vec![0; ways.len()];
-    let mut all = 0;
     // The eighth that contains the CTA, for each cut. Halves and quarters are unions of eighths.
     let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
@@ -55,35 +50,39 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
         let cta = (u64::from(source.cta_blocks.number(cta)), x * y * z);
         [(at_x, x), (at_y, y), (at_z, z), cta].map(|(at, extent)| part(at, extent, 8))
     };
-    // Transfers are sorted by source.
-    let mut last = None;
-    let mut from_eighths = [0; CUTS.len()];
-    source.communication.transfers.each(|t| {
-        all += t.bytes;
-        if last.replace((t.source_launch, t.source_cta)) != Some((t.source_launch, t.source_cta)) {
-            from_eighths = eighths(t.source_launch, t.source_cta);
-        }
-        let to_eighths = eighths(t.receiver_launch, t.receiver_cta);
-        if from_eighths == to_eighths {
-            return;
-        }
-        for (way, &(gpus, cut)) in ways.iter().enumerate() {
-            let (from, to) = (from_eighths[cut] * gpus / 8, to_eighths[cut] * gpus / 8);
-            if from != to {
-                crossing[way] += t.bytes;
-                let first = u64::from(t.receiver_launch) * gpus;
-                for (gpu, direction) in [(from, 0), (to, 1)] {
-                    if let Some(link) = links[way].get_mut((first + gpu) as usize) {
-                        link[direction] += t.bytes;
-                    }
+    let new = || Sums {
+        crossing: vec![0; ways.len()],
+        ..Sums::default()
+    };
+    let nothing = || vec![[[0; 2]; 8]; ways.len()];
+    let add = |sums: &mut Sums, transfers: &[Transfer]| {
+        let from_eighths = eighths(transfers[0].source_launch, transfers[0].source_cta);
+        for t in transfers {
+            sums.all += t.bytes;
+            let to_eighths = eighths(t.receiver_launch, t.receiver_cta);
+            if from_eighths == to_eighths {
+                continue;
+            }
+            for (way, &(gpus, cut)) in ways.iter().enumerate() {
+                let (from, to) = (from_eighths[cut] * gpus / 8, to_eighths[cut] * gpus / 8);
+                if from != to {
+                    sums.crossing[way] += t.bytes;
+                    let links = sums.links.entry(t.receiver_launch).or_insert_with(nothing);
+                    links[way][from as usize][0] += t.bytes;
+                    links[way][to as usize][1] += t.bytes;
                 }
             }
         }
-    })?;
-    let mut rows: Vec<ScalingRow> = (ways.iter().zip(links).zip(crossing))
-        .map(|((&(gpus, cut), links), crossing_bytes)| {
-            let busiest: u64 = (links.chunks(gpus as usize))
-                .map(|of_launch| of_launch.iter().flatten().copied().max().unwrap_or(0))
+    };
+    let Sums {
+        links,
+        crossing,
+        all,
+    } = source.communication.transfers.sum(new, add, Sums::join)?;
+    let mut rows: Vec<ScalingRow> = (ways.iter().zip(crossing).enumerate())
+        .map(|(way, (&(gpus, cut), crossing_bytes))| {
+            let busiest: u64 = (links.values())
+                .map(|of_launch| of_launch[way].iter().flatten().copied().max().unwrap_or(0))
                 .sum();
             let (mut most, mut ctas) = (0, 0);
             for grid in source.grids {
@@ -113,6 +112,32 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
         }
     }
     Ok(rows)
+}
+
+#[derive(Default)]
+struct Sums {
+    /// Bytes sent and received over each GPU's links, by receiving launch, way and GPU.
+    links: FxHashMap<u32, Vec<[[u64; 2]; 8]>>,
+    /// Bytes, by way.
+    crossing: Vec<u64>,
+    all: u64,
+}
+
+impl Sums {
+    fn join(&mut self, other: Self) {
+        for (launch, more) in other.links {
+            let links = self
+                .links
+                .entry(launch)
+                .or_insert_with(|| vec![[[0; 2]; 8]; more.len()]);
+            let links = links.iter_mut().flatten().flatten();
+            let more = more.iter().flatten().flatten();
+            links.zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        let crossing = self.crossing.iter_mut().zip(other.crossing);
+        crossing.for_each(|(sum, more)| *sum += more);
+        self.all += other.all;
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::spill::file::{Fixed, fixed};
-use crate::communication::spill::sorted::{Item, Sorter, order};
+use crate::communication::spill::sorted::{Item, Sorter};
 use crate::error::Result;
 
 /// Number of distances in each of the [`STRIDE_BINS`].
@@ -39,10 +39,10 @@ impl Run {
     /// Extends this run by `next`, which must not begin before it, if the addresses of `next` continue with the same step
     /// or are already in the run.
     fn continued_by(&mut self, next: &Run) -> bool {
-        let distance = next.first - self.first;
         if self.owner != next.owner {
             return false;
         }
+        let distance = next.first - self.first;
         if distance == 0 && next.count == 1 {
             return true;
         }
@@ -131,30 +131,8 @@ impl Runs {
         self.0.len()
     }
 
-    /// Sorts the runs from index `from` on and joins adjacent ones, since scattered reads are found one by one.
-    pub(crate) fn settle(&mut self, from: usize) {
-        // The list is shorter if runs were taken after `from` was recorded.
-        let from = from.min(self.0.len());
-        let found = &mut self.0[from..];
-        if found.is_sorted_by_key(Item::key) {
-            return;
-        }
-        found.sort_unstable_by_key(Item::key);
-        let mut kept = from;
-        for next in from + 1..self.0.len() {
-            let run = self.0[next];
-            if !self.0[kept].continued_by(&run) {
-                kept += 1;
-                self.0[kept] = run;
-            }
-        }
-        self.0.truncate(kept + 1);
-    }
-
     pub(crate) fn take(&mut self) -> Vec<Run> {
-        let mut runs = std::mem::take(&mut self.0);
-        order(&mut runs);
-        runs
+        std::mem::take(&mut self.0)
     }
 }
 
@@ -177,7 +155,7 @@ impl Item for Run {
     }
 
     fn join(&mut self, other: &Self) -> bool {
-        self == other
+        self.continued_by(other)
     }
 }
 

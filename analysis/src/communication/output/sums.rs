@@ -6,6 +6,7 @@ use super::strides::Runs;
 use super::volume::Transfer;
 use crate::communication::engine::Options;
 use crate::communication::input::record::{Pattern, Record, WideAccess};
+use crate::communication::spill::sorted::order;
 use crate::communication::state::bitmap::Bitmap;
 use crate::communication::state::shadow::{Page, Tag, Writer};
 use crate::sites::SiteOps;
@@ -88,34 +89,6 @@ impl Amount {
 /// Minimum number of transfer parts at which a shard joins them.
 const JOIN_AT: usize = 1 << 16;
 
-/// Part of the bytes that one CTA of the current launch received from one source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Received {
-    pub(crate) source: Tag,
-    pub(crate) cta: u32,
-    pub(crate) bytes: u32,
-    pub(crate) count: u32,
-}
-
-/// Sorts the parts and merges those with the same CTAs, unless a sum would overflow.
-fn join(parts: &mut Vec<Received>) {
-    parts.sort_unstable_by_key(|part| u128::from(part.source.0) << 32 | u128::from(part.cta));
-    parts.dedup_by(|next, kept| {
-        if (next.source, next.cta) != (kept.source, kept.cta) {
-            return false;
-        }
-        let sums = (
-            kept.bytes.checked_add(next.bytes),
-            kept.count.checked_add(next.count),
-        );
-        let (Some(bytes), Some(count)) = sums else {
-            return false;
-        };
-        (kept.bytes, kept.count) = (bytes, count);
-        true
-    });
-}
-
 /// Exclusive upper bound on the CTA numbers for which sums by source are kept, 8 bytes each.
 const SOURCES: usize = 1 << 20;
 
@@ -142,8 +115,10 @@ pub(crate) struct ShardOut {
     pub(crate) sums: Sums,
     /// Bytes received in the current launch, by position of the source launch.
     pub(crate) flows: FxHashMap<u32, Amount>,
-    /// Bytes received in the current launch, by source and receiving CTA.
-    pub(crate) transfers: Vec<Received>,
+    /// Position of the current launch.
+    pub(crate) launch: u32,
+    /// Transfers that were not moved to [`Kept`] yet.
+    pub(crate) transfers: Vec<Transfer>,
     /// Length of `transfers` at which entries for the same CTAs are joined.
     join_at: usize,
     pub(crate) loads: Runs,
@@ -257,23 +232,45 @@ impl ShardOut {
         for source in sources.drain(..) {
             let amount = &mut self.by_source.amounts[source as usize];
             let [bytes, count] = std::mem::take(amount);
-            self.transfer(Received {
-                source: Tag::cta(launch, source),
+            self.transfer(
+                launch,
+                source,
                 cta,
-                bytes,
-                count,
-            });
+                Amount {
+                    bytes: u64::from(bytes),
+                    count: u64::from(count),
+                },
+            );
         }
         self.by_source.sources = sources;
         self.by_source.added = 0;
     }
 
-    fn transfer(&mut self, part: Received) {
-        self.transfers.push(part);
+    fn transfer(&mut self, source_launch: u32, source_cta: u32, receiver_cta: u32, of: Amount) {
+        self.transfers.push(Transfer {
+            source_launch,
+            source_cta,
+            receiver_launch: self.launch,
+            receiver_cta,
+            bytes: of.bytes,
+            count: of.count,
+        });
         if self.transfers.len() >= self.join_at {
-            join(&mut self.transfers);
-            self.join_at = (2 * self.transfers.len()).max(JOIN_AT);
+            let before = self.transfers.len();
+            order(&mut self.transfers);
+            let after = self.transfers.len();
+            self.join_at = if after < before / 2 {
+                2 * after
+            } else {
+                usize::MAX
+            };
+            self.join_at = self.join_at.max(JOIN_AT);
         }
+    }
+
+    pub(crate) fn take_transfers(&mut self) -> Vec<Transfer> {
+        self.join_at = JOIN_AT;
+        std::mem::take(&mut self.transfers)
     }
 
     /// Counts bytes that a CTA received from CTAs of one launch, without recording which CTAs sent them.
@@ -302,34 +299,10 @@ impl ShardOut {
         }
         if let Some(launch) = tag.launch() {
             self.received_from_launch(launch, bytes, count);
+            if self.options.transfers {
+                self.transfer(launch, tag.cta_number(), cta, Amount { bytes, count });
+            }
         }
-        if self.options.transfers {
-            self.transfer(Received {
-                source: tag,
-                cta,
-                bytes: bytes as u32,
-                count: count as u32,
-            });
-        }
-    }
-
-    /// Takes the transfers of the launch at `position`, except pending ones.
-    pub(crate) fn transfers(&mut self, position: u32) -> Vec<Transfer> {
-        let mut parts = std::mem::take(&mut self.transfers);
-        join(&mut parts);
-        self.join_at = JOIN_AT;
-        (parts.iter())
-            .filter_map(|part| {
-                Some(Transfer {
-                    source_launch: part.source.launch()?,
-                    source_cta: part.source.cta_number(),
-                    receiver_launch: position,
-                    receiver_cta: part.cta,
-                    bytes: u64::from(part.bytes),
-                    count: u64::from(part.count),
-                })
-            })
-            .collect()
     }
 
     /// Counts the bytes of `page` that multiple CTAs wrote in launch `launch`; `plain` has the bytes that a plain store wrote.

@@ -31,12 +31,64 @@ impl Transfers {
         })
     }
 
-    /// Passes the transfers of each source CTA to `sink`.
-    pub fn each_source(&self, sink: impl FnMut(&[Transfer])) -> Result<()> {
-        self.0.groups(
-            |transfer| (transfer.source_launch, transfer.source_cta),
-            sink,
-        )
+    /// Adds up the transfers of each source CTA with `add`, on several threads; `join` adds the sum of later sources to that
+    /// of earlier ones.
+    pub fn sum<A: Send>(
+        &self,
+        new: impl Fn() -> A + Sync,
+        add: impl Fn(&mut A, &[Transfer]) + Sync,
+        join: impl Fn(&mut A, A),
+    ) -> Result<A> {
+        self.0.sum(new, add, join)
+    }
+
+    /// Adds up the transfers of each source launch like [`Self::sum`], and passes each sum to `end` as soon as it is
+    /// complete. Returns the results by launch.
+    pub fn by_launch<A: Default + Send, R: Send>(
+        &self,
+        add: impl Fn(&mut A, &[Transfer]) + Sync,
+        join: impl Fn(&mut A, A) + Sync,
+        end: impl Fn(u32, A) -> R + Sync,
+    ) -> Result<Vec<R>> {
+        // The first and the last launch may have transfers in other threads' parts.
+        type Sums<A, R> = (Vec<(u32, A)>, Vec<(u32, R)>);
+        let end_middle = |(open, ended): &mut Sums<A, R>| {
+            while open.len() > 2 {
+                let (launch, sum) = open.remove(1);
+                ended.push((launch, end(launch, sum)));
+            }
+        };
+        let (open, mut ended) = self.sum(
+            Sums::default,
+            |sums, transfers| {
+                let launch = transfers[0].source_launch;
+                match sums.0.last_mut() {
+                    Some((last, sum)) if *last == launch => add(sum, transfers),
+                    _ => {
+                        let mut sum = A::default();
+                        add(&mut sum, transfers);
+                        sums.0.push((launch, sum));
+                        end_middle(sums);
+                    }
+                }
+            },
+            |sums, (open, ended)| {
+                sums.1.extend(ended);
+                for (launch, more) in open {
+                    match sums.0.last_mut() {
+                        Some((last, sum)) if *last == launch => join(sum, more),
+                        _ => sums.0.push((launch, more)),
+                    }
+                }
+                end_middle(sums);
+            },
+        )?;
+        ended.extend(
+            open.into_iter()
+                .map(|(launch, sum)| (launch, end(launch, sum))),
+        );
+        ended.sort_unstable_by_key(|(launch, _)| *launch);
+        Ok(ended.into_iter().map(|(_, result)| result).collect())
     }
 
     pub fn to_vec(&self) -> Result<Vec<Transfer>> {

@@ -47,11 +47,11 @@ impl MemoryLimit {
         let rest = self.bytes.saturating_sub(FIXED) / 5 * 4;
         let percent = |percent: u64| usize::try_from(rest / 100 * percent).unwrap_or(usize::MAX);
         Budget {
-            record_bytes: percent(35),
-            page_bytes: percent(30),
-            sorter_bytes: percent(5),
+            record_bytes: percent(28),
+            page_bytes: percent(25),
+            sorter_bytes: percent(10),
             // Each record needs two times 24 bytes, and all threads together get half of the memory for records.
-            shard_records: (percent(35) / 96 / rayon::current_num_threads()).max(LEAST_RECORDS),
+            shard_records: (percent(28) / 96 / rayon::current_num_threads()).max(LEAST_RECORDS),
         }
     }
 }

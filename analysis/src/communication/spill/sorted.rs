@@ -16,8 +16,14 @@ const MERGE_AT: usize = 256;
 /// Number of items in a run without a memory limit.
 const RUN_ITEMS: usize = 1 << 20;
 
-/// Number of parts into which the final in-memory merge is split for the threads.
-const PARTS: usize = 64;
+/// Number of items that one thread sorts without distributing them first: about what a core's cache holds.
+const SORT_ITEMS: usize = 1 << 13;
+
+/// Maximum number of parts into which items are distributed before each part is sorted.
+const PARTS: usize = 1 << 10;
+
+/// Number of items that a thread distributes at once.
+const TASK_ITEMS: usize = 1 << 17;
 
 /// Number of items that a thread takes at once, plus the rest of the last item's group.
 const PIECE: usize = 1 << 13;
@@ -39,8 +45,11 @@ struct State<T> {
     /// Items not yet in a run.
     pending: Vec<Vec<T>>,
     pending_items: usize,
+    /// Runs in memory, sorted only if `joins`.
     memory: Vec<Vec<T>>,
     memory_items: usize,
+    /// Whether joining the first run saved much memory, so that joining the next ones is worth it.
+    joins: Option<bool>,
     /// Runs by the number of times their items were merged.
     disk: Vec<Vec<Run>>,
     files: u64,
@@ -59,9 +68,8 @@ pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
     }
 }
 
-/// Sorts and joins items; fast if parts are already in order.
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
-    items.sort_by_key(Item::key);
+    items.sort_unstable_by_key(Item::key);
     items.dedup_by(|next, kept| kept.join(next));
 }
 
@@ -97,27 +105,36 @@ impl<T: Item> Sorter<T> {
         if items.is_empty() {
             return Ok(());
         }
-        let parts = {
+        let (parts, joins) = {
             let mut state = self.state();
             state.pending_items += items.len();
             state.pending.push(items);
             if state.pending_items < self.run_items {
                 return Ok(());
             }
+            let has_room = state.memory_items + state.pending_items <= self.memory_items;
             state.pending_items = 0;
-            std::mem::take(&mut state.pending)
+            let parts = std::mem::take(&mut state.pending);
+            if has_room && state.joins == Some(false) {
+                state.memory_items += parts.iter().map(Vec::len).sum::<usize>();
+                state.memory.extend(parts);
+                return Ok(());
+            }
+            (parts, state.joins)
         };
-        let mut run = joined(parts);
+        let mut run = parts.concat();
+        let before = run.len();
         order(&mut run);
         {
             let mut state = self.state();
+            state.joins = joins.or(Some(run.len() < before / 2));
             if state.memory_items + run.len() <= self.memory_items {
                 state.memory_items += run.len();
                 state.memory.push(run);
                 return Ok(());
             }
         }
-        let mut written = self.written(run)?;
+        let mut written = self.written(run.iter())?;
         for merges in 0.. {
             let alike = {
                 let mut state = self.state();
@@ -144,9 +161,12 @@ impl<T: Item> Sorter<T> {
         RunWriter::create(&self.folder, &name)
     }
 
-    fn written(&self, items: Vec<T>) -> Result<Run> {
+    fn written<'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Result<Run>
+    where
+        T: 'a,
+    {
         let mut writer = self.writer()?;
-        items.iter().try_for_each(|item| writer.push(item))?;
+        items.try_for_each(|item| writer.push(item))?;
         writer.finish()
     }
 
@@ -162,19 +182,17 @@ impl<T: Item> Sorter<T> {
 
     /// Returns all items as consecutive sorted parts in memory, or as runs on disk if any run was written.
     fn parts(&self) -> Result<(Vec<Vec<T>>, Vec<Run>)> {
-        let pending = std::mem::take(&mut self.state().pending);
-        let mut last = joined(pending);
-        order(&mut last);
-        let mut memory = std::mem::take(&mut self.state().memory);
-        memory.push(last);
-        let mut disk: Vec<Run> = self.state().disk.drain(..).flatten().collect();
-        if disk.is_empty() {
-            memory = merge_in_memory(memory, self.cancellation);
-            self.cancellation.check()?;
-        } else {
-            for items in memory.drain(..) {
-                disk.push(self.written(items)?);
-            }
+        let (memory, disk) = {
+            let mut state = self.state();
+            let mut memory = std::mem::take(&mut state.memory);
+            memory.append(&mut state.pending);
+            (memory, std::mem::take(&mut state.disk))
+        };
+        let memory = ordered(memory, self.cancellation)?;
+        let mut disk: Vec<Run> = disk.into_iter().flatten().collect();
+        if !disk.is_empty() && !memory.is_empty() {
+            disk.push(self.written(memory.iter().flatten())?);
+            return Ok((Vec::new(), disk));
         }
         Ok((memory, disk))
     }
@@ -230,13 +248,6 @@ impl<T: Item> Sorter<T> {
     }
 }
 
-fn joined<T: Copy>(mut parts: Vec<Vec<T>>) -> Vec<T> {
-    match parts.len() {
-        1 => parts.remove(0),
-        _ => parts.concat(),
-    }
-}
-
 /// Cuts sorted items into pieces without splitting a group.
 fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
     let mut pieces = Vec::with_capacity(rest.len() / PIECE + 1);
@@ -251,36 +262,92 @@ fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
     pieces
 }
 
-/// Merges sorted runs: cuts the range of keys into parts between groups and sorts each part separately.
-fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, cancellation: Cancellation) -> Vec<Vec<T>> {
-    let [_, _, ..] = runs.as_slice() else {
-        return runs;
-    };
-    let mut borders: Vec<u128> = (runs.iter())
-        .flat_map(|run| run.iter().step_by((run.len() / PARTS).max(1)))
-        .map(|item| u128::from(item.group()) << 64)
+/// Sorts and joins items on all threads. Returns consecutive parts that do not split a group.
+fn ordered<T: Item>(items: Vec<Vec<T>>, cancellation: Cancellation) -> Result<Vec<Vec<T>>> {
+    let total: usize = items.iter().map(Vec::len).sum();
+    if total <= SORT_ITEMS {
+        let mut all = items.concat();
+        order(&mut all);
+        return Ok(if all.is_empty() {
+            Vec::new()
+        } else {
+            vec![all]
+        });
+    }
+    let borders = borders(&items, total);
+    let mut tasks: Vec<Vec<&[T]>> = Vec::new();
+    let mut in_task = TASK_ITEMS;
+    for slice in items.iter().flat_map(|items| items.chunks(TASK_ITEMS)) {
+        if in_task >= TASK_ITEMS {
+            tasks.push(Vec::new());
+            in_task = 0;
+        }
+        in_task += slice.len();
+        tasks
+            .last_mut()
+            .into_iter()
+            .for_each(|task| task.push(slice));
+    }
+    let distributed: Vec<(Vec<T>, Vec<u32>)> = (tasks.par_iter())
+        .map(|task| distributed(task, &borders))
         .collect();
-    borders.sort_unstable();
-    let step = borders.len().div_ceil(PARTS).max(1);
-    let borders: Vec<u128> = borders.into_iter().step_by(step).skip(1).collect();
-    (0..=borders.len())
+    drop(tasks);
+    drop(items);
+    let parts: Vec<Vec<T>> = (0..=borders.len())
         .into_par_iter()
         .map(|part| {
-            let until = |run: &[T], border: Option<&u128>, otherwise| {
-                border.map_or(otherwise, |border| {
-                    run.partition_point(|item| item.key() < *border)
-                })
-            };
-            let below = part.checked_sub(1).and_then(|before| borders.get(before));
-            let mut items: Vec<T> = Vec::new();
-            for run in runs.iter().take_while(|_| !cancellation.is_requested()) {
-                let first = until(run, below, 0);
-                items.extend_from_slice(&run[first..until(run, borders.get(part), run.len())]);
+            let mut items = Vec::new();
+            for (sorted, ends) in &distributed {
+                let start = part.checked_sub(1).map_or(0, |before| ends[before]);
+                items.extend_from_slice(&sorted[start as usize..ends[part] as usize]);
             }
-            order(&mut items);
+            if !cancellation.is_requested() {
+                order(&mut items);
+            }
             items
         })
-        .collect()
+        .filter(|items| !items.is_empty())
+        .collect();
+    cancellation.check()?;
+    Ok(parts)
+}
+
+/// Returns the first groups of all parts but the first, estimated from a sample.
+fn borders<T: Item>(items: &[Vec<T>], total: usize) -> Vec<u64> {
+    const SAMPLES: usize = 8;
+    let parts = (total / SORT_ITEMS).clamp(1, PARTS);
+    let step = (total / (parts * SAMPLES)).max(1);
+    let all = items.iter().flatten();
+    let mut sample: Vec<u64> = all.step_by(step).map(Item::group).collect();
+    sample.sort_unstable();
+    let mut borders: Vec<u64> = sample.into_iter().step_by(SAMPLES).skip(1).collect();
+    borders.dedup();
+    borders
+}
+
+/// Orders the items of `task` by part only; also returns the end of each part.
+fn distributed<T: Item>(task: &[&[T]], borders: &[u64]) -> (Vec<T>, Vec<u32>) {
+    let all = || task.iter().copied().flatten();
+    let part_of = |item: &T| borders.partition_point(|border| *border <= item.group()) as u16;
+    let parts: Vec<u16> = all().map(part_of).collect();
+    let mut ends = vec![0u32; borders.len() + 1];
+    for part in &parts {
+        ends[usize::from(*part)] += 1;
+    }
+    let mut next = Vec::with_capacity(ends.len());
+    let mut sum = 0;
+    for end in &mut ends {
+        next.push(sum);
+        sum += *end;
+        *end = sum;
+    }
+    let mut sorted = vec![T::default(); parts.len()];
+    for (item, part) in all().zip(&parts) {
+        let at = &mut next[usize::from(*part)];
+        sorted[*at as usize] = *item;
+        *at += 1;
+    }
+    (sorted, ends)
 }
 
 /// Merges runs and frees their disk space.
@@ -385,6 +452,41 @@ impl<T: Item> Sorted<T> {
                 None => memory.next().map(Ok),
             }
         }))
+    }
+
+    /// Adds up all items with the same upper half of the key together, on all threads if they are in memory. `join` adds the
+    /// sum of later items to that of earlier ones.
+    pub(crate) fn sum<A: Send>(
+        &self,
+        new: impl Fn() -> A + Sync,
+        add: impl Fn(&mut A, &[T]) + Sync,
+        join: impl Fn(&mut A, A),
+    ) -> Result<A> {
+        let mut sum = new();
+        if self.run.is_some() {
+            self.groups(Item::group, |group| add(&mut sum, group))?;
+            return Ok(sum);
+        }
+        let pieces: Vec<&[T]> = (self.memory.iter())
+            .flat_map(|part| in_pieces(part))
+            .collect();
+        let of_a_thread = pieces.len().div_ceil(rayon::current_num_threads());
+        let sums: Vec<A> = (pieces.par_chunks(of_a_thread.max(1)))
+            .map(|pieces| {
+                let mut sum = new();
+                for piece in pieces
+                    .iter()
+                    .take_while(|_| !self.cancellation.is_requested())
+                {
+                    let groups = piece.chunk_by(|a, b| a.group() == b.group());
+                    groups.for_each(|group| add(&mut sum, group));
+                }
+                sum
+            })
+            .collect();
+        self.cancellation.check()?;
+        sums.into_iter().for_each(|more| join(&mut sum, more));
+        Ok(sum)
     }
 
     /// Passes each group of adjacent items with the same key to `sink`.

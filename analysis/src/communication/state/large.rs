@@ -151,7 +151,7 @@ impl Shard {
             }
             records.ctas(|records| {
                 scratch.read(view, page, base, (records, only_read), &mut self.out);
-                view.kept.take_many(view.launch, &mut self.out)
+                view.kept.take_many(&mut self.out)
             })?;
             scratch.writers.clear();
             (known, never_in(page))

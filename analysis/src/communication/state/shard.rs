@@ -199,6 +199,7 @@ impl Shard {
         scratch: &mut Scratch,
         of: &Records<'_>,
     ) -> Result<()> {
+        self.out.launch = view.launch;
         let count: usize = of.blocks.iter().map(|block| block.count(of.shard)).sum();
         if count > of.most && !self.out.options.matches_addresses() {
             self.large_launch(view, untraced, scratch, of)?;
@@ -233,7 +234,7 @@ impl Shard {
         if self.out.options.matches_addresses() {
             let page = self.exact.entry(number).or_default();
             page.launch(view, untraced, base, records, &mut self.out);
-            return view.kept.take_many(view.launch, &mut self.out);
+            return view.kept.take_many(&mut self.out);
         }
         if !self.out.options.details {
             return self.accesses(view, untraced, scratch, (records, survey), Some(None));
@@ -299,7 +300,6 @@ impl Shard {
             return Ok(());
         }
         let options = self.out.options;
-        let found = (self.out.loads.len(), self.out.stores.len());
         let mut before = 0;
         let page = match self.pages.entry(number) {
             Entry::Occupied(entry) => {
@@ -324,7 +324,7 @@ impl Shard {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 view.cancellation.check()?;
                 scratch.read(view, page, base, (records, only), &mut self.out);
-                view.kept.take_many(view.launch, &mut self.out)?;
+                view.kept.take_many(&mut self.out)?;
             }
             scratch.writers.clear();
         }
@@ -336,9 +336,7 @@ impl Shard {
             scratch.write(view, page, records, &mut self.out);
         }
         self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
-        self.out.loads.settle(found.0);
-        self.out.stores.settle(found.1);
-        view.kept.take_many(view.launch, &mut self.out)
+        view.kept.take_many(&mut self.out)
     }
 }
 

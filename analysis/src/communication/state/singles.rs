@@ -72,7 +72,7 @@ impl Reader<'_> {
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
                 self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
-                self.view.kept.take_many(self.view.launch, self.out)?;
+                self.view.kept.take_many(self.out)?;
             }
             for record in of(OTHERS).map(|index| &records[index]) {
                 if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {

@@ -1,6 +1,7 @@
 //! Figure 6.3: number of CTAs that a CTA sends bytes to and receives bytes from.
 
 use crate::bins::{DEGREE_BINS, bin};
+use crate::communication::Transfer;
 use crate::error::Result;
 use crate::metrics::{Source, share};
 use rustc_hash::FxHashMap;
@@ -33,46 +34,46 @@ pub struct OutDegree {
 pub(in crate::metrics) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
     let kernels = source.kernels();
     let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
-    let mut entries = Vec::new();
-    let mut receivers: Vec<(u32, u32)> = Vec::new();
-    source.communication.transfers.each_source(|transfers| {
-        receivers.clear();
-        receivers.extend((transfers.iter()).map(|t| (kernel(t.receiver_launch), t.receiver_cta)));
+    let add = |degrees: &mut Vec<OutDegree>, transfers: &[Transfer]| {
+        let receivers = transfers
+            .iter()
+            .map(|t| (kernel(t.receiver_launch), t.receiver_cta));
+        let mut receivers: Vec<(u32, u32)> = receivers.collect();
         receivers.sort_unstable();
         receivers.dedup();
         let by_kernel = receivers.chunk_by(|a, b| a.0 == b.0);
-        entries.extend(by_kernel.map(|of_kernel| OutDegree {
+        degrees.extend(by_kernel.map(|of_kernel| OutDegree {
             source_launch: transfers[0].source_launch,
             source_cta: transfers[0].source_cta,
             receiver_kernel: of_kernel[0].0,
             degree: of_kernel.len() as u64,
         }));
-    })?;
-    Ok(entries)
+    };
+    (source.communication.transfers).sum(Vec::new, add, |degrees, more| degrees.extend(more))
 }
 
 /// Returns the number of distinct source CTAs for each (receiving CTA number, source launch), whatever the receiving
 /// kernel.
 pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
-    let mut entries = Vec::new();
-    // Number of sources in the current source launch, by receiving CTA.
-    let mut sources: FxHashMap<u32, u64> = FxHashMap::default();
-    let mut launch = None;
-    let mut receivers: Vec<u32> = Vec::new();
-    source.communication.transfers.each_source(|transfers| {
-        if launch.replace(transfers[0].source_launch) != Some(transfers[0].source_launch) {
-            entries.extend(std::mem::take(&mut sources).into_values());
-        }
-        receivers.clear();
-        receivers.extend(transfers.iter().map(|t| t.receiver_cta));
-        receivers.sort_unstable();
-        receivers.dedup();
-        for receiver in &receivers {
-            *sources.entry(*receiver).or_default() += 1;
-        }
-    })?;
-    entries.extend(sources.into_values());
-    Ok(entries)
+    // Number of sources by receiving CTA.
+    let by_launch = source.communication.transfers.by_launch(
+        |sources: &mut FxHashMap<u32, u64>, transfers| {
+            let mut receivers: Vec<u32> = transfers.iter().map(|t| t.receiver_cta).collect();
+            receivers.sort_unstable();
+            receivers.dedup();
+            for receiver in receivers {
+                *sources.entry(receiver).or_default() += 1;
+            }
+        },
+        |sources, more| {
+            for (receiver, count) in more {
+                *sources.entry(receiver).or_default() += count;
+            }
+        },
+        |_, sources| sources.into_values().collect(),
+    )?;
+    let by_launch: Vec<Vec<u64>> = by_launch;
+    Ok(by_launch.concat())
 }
 
 /// Returns every bin for both directions; `out` is the result of [`out_degrees`].

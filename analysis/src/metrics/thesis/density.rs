@@ -61,6 +61,7 @@ impl DensityRow {
     }
 }
 
+#[derive(Clone)]
 struct Map {
     name: &'static str,
     axes: [Axis; 2],
@@ -114,15 +115,24 @@ pub(in crate::metrics) fn rows(
     let numbers = source.grids.iter().map(ctas_of);
     let ctas: u64 = numbers.max().unwrap_or(0).max(1);
     // The numbers that occur: a launch of 4000 CTAs may send to one of 64.
-    let mut used = [1; 2];
-    source.communication.transfers.each(|t| {
-        let from = number(source, t.source_launch, t.source_cta);
-        let to = number(source, t.receiver_launch, t.receiver_cta);
-        used = [used[0].max(from + 1), used[1].max(to + 1)];
-    })?;
+    let transfers = &source.communication.transfers;
+    let larger = |used: &mut [u64; 2], other: [u64; 2]| {
+        *used = [used[0].max(other[0]), used[1].max(other[1])];
+    };
+    let used = transfers.sum(
+        || [1; 2],
+        |used, transfers| {
+            let from = number(source, transfers[0].source_launch, transfers[0].source_cta);
+            for t in transfers {
+                let to = number(source, t.receiver_launch, t.receiver_cta);
+                larger(used, [from + 1, to + 1]);
+            }
+        },
+        larger,
+    )?;
     let axis = |ctas: u64| Axis { first: 0, ctas };
     let upto = |most| used.map(|ctas| axis(ctas.min(most)));
-    let mut maps = vec![Map::new("first", upto(SIDE)), Map::new("whole", upto(ctas))];
+    let mut none = vec![Map::new("first", upto(SIDE)), Map::new("whole", upto(ctas))];
     if let Some(window) = window {
         let axis = |range: &RangeInclusive<u64>| {
             let first = *range.start();
@@ -133,15 +143,23 @@ pub(in crate::metrics) fn rows(
             }
         };
         let axes = [&window.sources, &window.receivers].map(axis);
-        maps.push(Map::new("part", axes));
+        none.push(Map::new("part", axes));
     }
-    source.communication.transfers.each(|t| {
-        let from = number(source, t.source_launch, t.source_cta);
-        let to = number(source, t.receiver_launch, t.receiver_cta);
-        for map in &mut maps {
-            map.add(from, to, t.count);
-        }
-    })?;
+    let maps = transfers.sum(
+        || none.clone(),
+        |maps, transfers| {
+            let from = number(source, transfers[0].source_launch, transfers[0].source_cta);
+            for t in transfers {
+                let to = number(source, t.receiver_launch, t.receiver_cta);
+                maps.iter_mut().for_each(|map| map.add(from, to, t.count));
+            }
+        },
+        |maps, more| {
+            let counts = maps.iter_mut().flat_map(|map| &mut map.counts);
+            let others = more.iter().flat_map(|map| &map.counts);
+            counts.zip(others).for_each(|(sum, more)| *sum += more);
+        },
+    )?;
     Ok(maps.into_iter().flat_map(Map::into_rows).collect())
 }
 
