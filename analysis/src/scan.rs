@@ -5,17 +5,30 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::sites::BySite;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     AccessGroup, Allocation, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord,
     LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Accesses of threads at one site.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteCount {
     pub accesses: u64,
     pub bytes: u64,
 }
+
+impl SiteCount {
+    #[inline]
+    pub(crate) fn add(&mut self, group: &AccessGroup) {
+        let lanes = group.lanes() as u64;
+        self.accesses += lanes;
+        self.bytes += lanes * u64::from(group.width_bytes);
+    }
+}
+
+add_assign!(SiteCount: accesses, bytes);
 
 #[derive(Debug, Clone)]
 pub struct LaunchScan<'a> {
@@ -184,9 +197,7 @@ impl<'a> ChunkScan<'a> {
         let violations = &mut self.found.violations;
         match (self.found.sites.get_mut(group.site), sites.get(group.site)) {
             (Some(count), Some(site)) => {
-                let lanes = group.lanes() as u64;
-                count.accesses += lanes;
-                count.bytes += lanes * u64::from(group.width_bytes);
+                count.add(group);
                 if site.width_bytes != 0 && site.width_bytes != group.width_bytes {
                     violations[UNKNOWN_SITES].note(key, group.site, || {
                         format!("{}: {} bytes wide", access(), group.width_bytes)
@@ -250,9 +261,7 @@ impl Found {
     fn merge(&mut self, other: Found) {
         self.digest += other.digest;
         for (site, other) in other.sites.iter().filter(|(_, other)| other.accesses > 0) {
-            let count = self.sites.entry(site);
-            count.accesses += other.accesses;
-            count.bytes += other.bytes;
+            *self.sites.entry(site) += *other;
         }
         merge(&mut self.violations, other.violations);
     }

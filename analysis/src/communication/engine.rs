@@ -1,7 +1,7 @@
 //! The engine, which turns launches and host writes into tables.
 
 use super::input::block::{
-    Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
+    Block, Collected, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
 };
 use super::input::phases::Phases;
 use super::input::record::{Record, WideAccess, WideAccesses};
@@ -316,22 +316,23 @@ impl Engine {
         let together = 8 * rayon::current_num_threads();
         for first in (0..source.chunks()).step_by(together) {
             let (flat, spare) = (&self.flat, &self.spare);
-            let exact = self.options.matches_addresses();
-            let read: Vec<(Counts, Phases, Vec<Block>)> = (first
-                ..source.chunks().min(first + together))
+            let options = self.options;
+            let read: Vec<Collected> = (first..source.chunks().min(first + together))
                 .into_par_iter()
                 .map(|chunk| {
                     flat.with(Vec::new, |flat| {
-                        collect(source, chunk, ops, exact, &wide, (flat, spare))
+                        collect(source, chunk, ops, options, &wide, (flat, spare))
                     })
                 })
                 .collect::<Result<_>>()?;
-            for (more, passed, mut read) in read {
-                counts += more;
+            for of_chunk in read {
+                counts += of_chunk.counts;
+                self.found.add_accessed(of_chunk.sites);
+                let mut read = of_chunk.blocks;
                 if !phases.is_empty() {
                     (read.par_iter_mut()).for_each(|block| block.advance(&phases));
                 }
-                phases.add(&passed);
+                phases.add(&of_chunk.phases);
                 in_memory += read.iter().map(Block::bytes).sum::<usize>();
                 blocks.extend(read);
             }
@@ -488,6 +489,7 @@ impl Engine {
             site_flows: self.site_flows,
             arrays: found.arrays,
             within_launch: found.within_launch,
+            accessed: found.accessed,
             footprints,
             unwritten: self.unwritten.into_rows(),
         })

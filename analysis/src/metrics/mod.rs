@@ -2,6 +2,7 @@
 
 pub mod arrays;
 pub mod bounds;
+pub mod counts_by_line;
 pub mod footprint;
 pub mod line_flows;
 pub mod lines;
@@ -166,6 +167,8 @@ metrics! {
     connectivity: connectivity::ConnectivityRow,
     patterns: pattern::PatternRow,
     scaling: scaling::ScalingRow,
+    /// Empty in situ.
+    counts_by_line: counts_by_line::LineCounts,
     lines: lines::LineRow,
     /// Empty in situ.
     line_flows: line_flows::LineFlowRow,
@@ -244,6 +247,7 @@ impl Metrics {
             connectivity,
             patterns: patterns?,
             scaling: scaling?,
+            counts_by_line: counts_by_line::rows(source),
             lines: lines::rows(source),
             line_flows: line_flows::rows(source),
             arrays: arrays::rows(source),

@@ -2,6 +2,8 @@
 
 use super::phases::Phases;
 use super::record::{Record, Survey, WideAccesses, cut, starts};
+use crate::communication::engine::Options;
+use crate::communication::output::detail::SiteCounts;
 use crate::communication::spill::file::{Piece, SpillFile, pack};
 use crate::communication::state::shadow::Tag;
 use crate::communication::state::shard::Records;
@@ -215,19 +217,34 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
     Ok(ops.op(group.site)?)
 }
 
-/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if `exact`. Also returns
-/// the chunk's marks of grid barriers; the records' phases count from its start. `flat` is scratch memory.
+/// Accesses of one chunk.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) counts: Counts,
+    pub(crate) sites: SiteCounts,
+    /// Marks of grid barriers; the records' phases count from the start of the chunk.
+    pub(crate) phases: Phases,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if addresses are matched.
+/// `flat` is scratch memory.
 pub(crate) fn collect(
     source: &impl GroupSource,
     chunk: usize,
     ops: &SiteOps,
-    exact: bool,
+    options: Options,
     wide: &WideAccesses,
     (flat, spare): (&mut Vec<Record>, &Spare),
-) -> Result<(Counts, Phases, Vec<Block>)> {
+) -> Result<Collected> {
     flat.clear();
-    let (mut counts, mut phases) = (Counts::default(), Phases::default());
-    let mut blocks = Vec::new();
+    let Collected {
+        mut counts,
+        mut sites,
+        mut phases,
+        mut blocks,
+    } = Collected::default();
+    let exact = options.matches_addresses();
     let mut ends = vec![0u32; SHARDS];
     source.read(chunk, &mut |group| {
         if group.is_grid_barrier() {
@@ -236,6 +253,9 @@ pub(crate) fn collect(
         }
         let op = checked(group, ops)?;
         counts.group(group, op);
+        if options.details {
+            sites.entry(group.site).or_default().add(group);
+        }
         let sink = |mut record: Record| {
             phases.precede(&mut record);
             ends[shard_of(record.page())] += 1;
@@ -254,7 +274,12 @@ pub(crate) fn collect(
     if !flat.is_empty() {
         blocks.push(Block::new(flat, &mut ends, spare));
     }
-    Ok((counts, phases, blocks))
+    Ok(Collected {
+        counts,
+        sites,
+        phases,
+        blocks,
+    })
 }
 
 /// Distance, in records, between a prefetch and the store.

@@ -4,6 +4,7 @@ use super::sums::Sums;
 use crate::communication::input::record::Record;
 use crate::communication::state::bitmap::{WORDS, for_each_word};
 use crate::communication::state::unwritten;
+use crate::scan::SiteCount;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -95,6 +96,8 @@ pub struct WithinLaunch {
     pub allocation: Option<AllocationId>,
     pub loaded_bytes: u64,
 }
+
+pub(crate) type SiteCounts = FxHashMap<SiteId, SiteCount>;
 
 /// Kernel, instruction, allocation.
 type WithinKey = (u32, SiteId, Option<AllocationId>);
@@ -269,6 +272,7 @@ impl Details {
 pub(crate) struct Found {
     arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume>,
     within_launch: BTreeMap<WithinKey, u64>,
+    accessed: BTreeMap<SiteId, SiteCount>,
     pub(crate) footprints: Vec<Footprint>,
 }
 
@@ -278,10 +282,12 @@ pub(crate) struct FoundRows {
     pub(crate) arrays: Vec<ArrayVolume>,
     /// By kernel, site and allocation.
     pub(crate) within_launch: Vec<WithinLaunch>,
+    pub(crate) accessed: Vec<(SiteId, SiteCount)>,
 }
 
 impl FoundRows {
     pub(crate) fn extend(&mut self, other: Self) {
+        self.accessed.extend(other.accessed);
         self.arrays.extend(other.arrays);
         self.within_launch.extend(other.within_launch);
     }
@@ -297,6 +303,12 @@ impl Found {
         }
     }
 
+    pub(crate) fn add_accessed(&mut self, sites: impl IntoIterator<Item = (SiteId, SiteCount)>) {
+        for (site, count) in sites {
+            *self.accessed.entry(site).or_default() += count;
+        }
+    }
+
     fn add_array(&mut self, more: ArrayVolume) {
         let (allocation, kernel) = (more.allocation, more.kernel);
         let array = self.arrays.entry((allocation, kernel));
@@ -305,6 +317,7 @@ impl Found {
 
     pub(crate) fn add_rows(&mut self, rows: &FoundRows) {
         rows.arrays.iter().for_each(|more| self.add_array(*more));
+        self.add_accessed(rows.accessed.iter().copied());
         for of in &rows.within_launch {
             let key = (of.kernel, of.site, of.allocation);
             *self.within_launch.entry(key).or_default() += of.loaded_bytes;
@@ -327,6 +340,7 @@ impl Found {
         let rows = FoundRows {
             arrays: used.collect(),
             within_launch: within_launch.collect(),
+            accessed: self.accessed.into_iter().collect(),
         };
         (rows, self.footprints)
     }

@@ -6,10 +6,11 @@ use super::transfers::Transfers;
 use crate::columns;
 use crate::communication::state::unwritten::UnwrittenRead;
 use crate::metrics::share;
+use crate::scan::SiteCount;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
-use superstep_trace::{LaunchId, StreamId};
+use superstep_trace::{LaunchId, SiteId, StreamId};
 
 table! {
     /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
@@ -133,6 +134,8 @@ pub struct Communication {
     /// Loads of bytes that another CTA stores in the same launch, in ascending order; empty without
     /// [`super::Options::details`].
     pub within_launch: Vec<WithinLaunch>,
+    /// Accesses by instruction, in ascending order; empty without [`super::Options::details`].
+    pub accessed: Vec<(SiteId, SiteCount)>,
     /// Loads of unwritten bytes, in ascending order; empty without [`super::Options::details`].
     pub unwritten: Vec<UnwrittenRead>,
 }

@@ -229,6 +229,7 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
             footprints: Vec::new(),
             unwritten: Vec::new(),
             within_launch: Vec::new(),
+            accessed: Vec::new(),
             ..want.clone()
         }
     );

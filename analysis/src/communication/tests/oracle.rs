@@ -11,6 +11,7 @@ use crate::communication::output::volume::{
 };
 use crate::communication::state::exact::Matching;
 use crate::communication::state::unwritten::UnwrittenRead;
+use crate::scan::SiteCount;
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AccessGroup, AllocationId, Launch, Op, SiteId};
 
@@ -63,6 +64,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
     let mut within: BTreeMap<(u32, SiteId, Option<AllocationId>), u64> = BTreeMap::new();
     let mut footprints: Vec<Footprint> = Vec::new();
+    let mut accessed: BTreeMap<SiteId, SiteCount> = BTreeMap::new();
     let mut unwritten: BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead> = BTreeMap::new();
     let mut kernels: Vec<String> = Vec::new();
     let (mut touched_last, mut touched_ever) = (BTreeSet::new(), BTreeSet::new());
@@ -128,6 +130,9 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 for ((op, group), phases) in groups {
                     for ((thread, address), phase) in group.threads().zip(phases) {
                         let width = group.width_bytes;
+                        let count = accessed.entry(group.site).or_default();
+                        count.accesses += 1;
+                        count.bytes += u64::from(width);
                         for (byte, part) in parts(matching, address, width) {
                             touched.insert(byte);
                             if !op.reads() {
@@ -336,6 +341,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 loaded_bytes,
             })
             .collect(),
+        accessed: accessed.into_iter().collect(),
         ..found
     }
 }
