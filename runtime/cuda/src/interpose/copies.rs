@@ -31,13 +31,8 @@ fn note_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArg
 }
 
 fn note(to: u64, from: u64, bytes: usize, kind: c_int, into: StreamArgument) {
-    note_box(
-        Rows::new(to, 0),
-        Rows::new(from, 0),
-        kind,
-        [bytes, 1, 1],
-        into,
-    );
+    let [to, from] = [to, from].map(|address| Rows::new(address, 0));
+    note_box(to, from, kind, [bytes, 1, 1], into);
 }
 
 fn rows(address: *const c_void, row_bytes: usize) -> Rows {
@@ -52,16 +47,9 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     if !copy.source_array.is_null() || !copy.destination_array.is_null() {
         return session().gap(Gap::ArrayCopy);
     }
-    let side = |memory: &cudaPitchedPtr, position: &cudaPos| {
-        let row_bytes = memory.pitch as u64;
-        let slice_bytes = row_bytes * memory.ysize as u64;
-        let offset =
-            position.x as u64 + position.y as u64 * row_bytes + position.z as u64 * slice_bytes;
-        Rows {
-            address: memory.ptr as u64 + offset,
-            row_bytes,
-            slice_bytes,
-        }
+    let side = |memory: &cudaPitchedPtr, at: &cudaPos| {
+        let pitches = [memory.pitch, memory.ysize];
+        Rows::within(memory.ptr as u64, [at.x, at.y, at.z], pitches)
     };
     let to = side(&copy.destination, &copy.destination_position);
     let from = side(&copy.source, &copy.source_position);

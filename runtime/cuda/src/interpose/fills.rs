@@ -41,9 +41,8 @@ interposed! { in_stream:
     [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
         memory: cudaPitchedPtr, value: c_int, extent: cudaExtent,
     ) |real, into| {
-        let mut box_of_rows = rows(memory.ptr, memory.pitch);
-        box_of_rows.slice_bytes = (memory.pitch * memory.ysize) as u64;
-        filled(real(), box_of_rows, value as u8, [extent.width, extent.height, extent.depth], into)
+        let rows = Rows::within(memory.ptr as u64, [0; 3], [memory.pitch, memory.ysize]);
+        filled(real(), rows, value as u8, [extent.width, extent.height, extent.depth], into)
     }
 }
 

@@ -30,8 +30,8 @@ pub enum RecordError {
     NoBuffer,
     #[error("failed to start a consumer thread: {0}")]
     Thread(#[from] std::io::Error),
-    #[error("failed to create the CUDA event that signals the arrival of the site counters")]
-    NoEventForCounters,
+    #[error("failed to create the CUDA event that signals the arrival of a launch's results")]
+    NoEventForResults,
     #[error("failed to create a CUDA event")]
     NoEvent,
     #[error("failed to time the kernel: {0}")]

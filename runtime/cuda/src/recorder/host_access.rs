@@ -1,6 +1,5 @@
 //! Notes the host's allocations, copies and fills.
 
-use super::HostAccess;
 use super::runtime::{Runtime, runtime, session};
 use crate::cuda::device::current_device;
 use crate::cuda::memory::is_on_device;
@@ -17,28 +16,15 @@ impl Runtime {
         // The program may never launch anything.
         self.hook_exit();
         if address != 0 {
-            self.host_access(&HostAccess::Allocated {
-                address,
-                bytes,
-                kind: &kind,
-            });
+            self.in_situ.allocated(address, bytes, &kind);
             let by = AllocatedBy::Caller;
             session().allocate(by, current_device(), address, bytes, kind);
         }
     }
 
-    /// Tells the recorders that the host has written to this memory, or will write to it in stream order.
-    pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
-        self.host_access(&HostAccess::Wrote {
-            address,
-            bytes,
-            into,
-        });
-    }
-
     pub fn freed(&self, address: u64) {
         session().free(address);
-        self.host_access(&HostAccess::Freed { address });
+        self.in_situ.freed(address);
     }
 
     /// Notes that the program opened another process's memory, from `address` to the end of the allocation that contains it.
@@ -101,6 +87,17 @@ impl Rows {
         }
     }
 
+    /// Returns the rows from byte `x` of row `y` of slice `z` on, in memory that begins at `first`. `height` is the number of rows from
+    /// one slice to the next.
+    pub fn within(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Self {
+        let slice_bytes = (height * pitch) as u64;
+        Rows {
+            address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
+            row_bytes: pitch as u64,
+            slice_bytes,
+        }
+    }
+
     fn row(self, slice: u64, row: u64) -> u64 {
         self.address + slice * self.slice_bytes + row * self.row_bytes
     }
@@ -138,7 +135,7 @@ pub fn note_copy(
         for row in 0..height {
             let (address, source) = (to.row(slice, row), from.row(slice, row));
             session().copy(direction, address, source, width, stream);
-            runtime.host_wrote(address, width, into);
+            runtime.in_situ.host_wrote(address, width, into);
         }
     }
 }
@@ -161,7 +158,7 @@ pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument
         for row in 0..rows {
             let address = memory.row(slice, row);
             session().memset(address, width, value, stream);
-            runtime.host_wrote(address, width, into);
+            runtime.in_situ.host_wrote(address, width, into);
         }
     }
 }
@@ -173,43 +170,38 @@ pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
 }
 
 pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
-    let (to, from) = (
-        first(c.dstMemoryType, c.dstHost as u64, c.dstDevice),
-        first(c.srcMemoryType, c.srcHost as u64, c.srcDevice),
+    let (first, offset) = (
+        [c.dstHost as u64, c.dstDevice],
+        [c.dstXInBytes, c.dstY, c.dstZ],
     );
-    let offset = [c.dstXInBytes, c.dstY, c.dstZ];
-    let to = to.map(|to| side(to, offset, [c.dstPitch, c.dstHeight]));
-    let offset = [c.srcXInBytes, c.srcY, c.srcZ];
-    let from = from.map(|from| side(from, offset, [c.srcPitch, c.srcHeight]));
+    let to = side(c.dstMemoryType, first, offset, [c.dstPitch, c.dstHeight]);
+    let (first, offset) = (
+        [c.srcHost as u64, c.srcDevice],
+        [c.srcXInBytes, c.srcY, c.srcZ],
+    );
+    let from = side(c.srcMemoryType, first, offset, [c.srcPitch, c.srcHeight]);
     note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }
 
 pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
-    let (to, from) = (
-        first(c.dstMemoryType, c.dstHost as u64, c.dstDevice),
-        first(c.srcMemoryType, c.srcHost as u64, c.srcDevice),
-    );
-    let to = to.map(|to| side(to, [c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]));
-    let from = from.map(|from| side(from, [c.srcXInBytes, c.srcY, 0], [c.srcPitch, 0]));
+    let (first, offset) = ([c.dstHost as u64, c.dstDevice], [c.dstXInBytes, c.dstY, 0]);
+    let to = side(c.dstMemoryType, first, offset, [c.dstPitch, 0]);
+    let (first, offset) = ([c.srcHost as u64, c.srcDevice], [c.srcXInBytes, c.srcY, 0]);
+    let from = side(c.srcMemoryType, first, offset, [c.srcPitch, 0]);
     note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
 }
 
-/// Returns the address at which one side of a copy begins, or `None` if it is an array.
-fn first(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
+/// Returns one side of a copy, or `None` if it is an array.
+fn side(
+    kind: CUmemorytype,
+    [host, device]: [u64; 2],
+    offset: [usize; 3],
+    pitches: [usize; 2],
+) -> Option<Rows> {
     match kind {
-        CUmemorytype::CU_MEMORYTYPE_HOST => Some(host),
+        CUmemorytype::CU_MEMORYTYPE_HOST => Some(Rows::within(host, offset, pitches)),
         CUmemorytype::CU_MEMORYTYPE_ARRAY => None,
-        _ => Some(device),
-    }
-}
-
-/// Returns one side of a copy, which begins at `first`. `height` is the number of rows from one slice to the next.
-fn side(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Rows {
-    let slice_bytes = (height * pitch) as u64;
-    Rows {
-        address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
-        row_bytes: pitch as u64,
-        slice_bytes,
+        _ => Some(Rows::within(device, offset, pitches)),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cuda::{
 };
 use crate::model::graphs::Node;
 use crate::recorder::host_access::{note_driver_3d, note_fill_node};
-use crate::recorder::launch::{Call, Form, Origin};
+use crate::recorder::launch::{Call, Form};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams};
@@ -283,10 +283,7 @@ fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Statu
     let call = Call {
         form: Form::Extended,
         is_drivers: true,
-        origin: Origin {
-            in_graph: true,
-            ..Origin::default()
-        },
+        in_graph: true,
         ..Call::new(stub, shape, shared_bytes, into, arguments, &launch)
     };
     Ok(call.run())

@@ -20,11 +20,12 @@ pub use graphs::{NOT_YET, NodeChange};
 use super::RecordError;
 use super::runtime::session;
 use super::selection::device_selection;
-use crate::cuda::device::current_device;
-use crate::cuda::memory::{Pinned, device_words, words_of};
+use crate::cuda::device::{current_device, with_device};
+use crate::cuda::memory::{device_words, words_of};
 use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
 use crate::recorder::drain::signals;
-use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
+use crate::recorder::drain::slots::Slots;
+use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
@@ -32,7 +33,6 @@ use std::ffi::c_int;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use superstep_trace::AllocationKind;
 use tables::{Tables, clear, table};
@@ -65,18 +65,12 @@ pub struct OnDevice {
     context: u64,
     shared: Mutex<Shared>,
     order: Arc<Mutex<Order>>,
-    slots: Mutex<Receiver<Slot>>,
-    give_back: Mutex<Sender<Slot>>,
+    slots: Arc<Slots>,
     sums: u64,
     /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
     /// When these rows were last written to the capture.
     drained: Mutex<Instant>,
-}
-
-struct Slot {
-    number: usize,
-    copy: Pinned,
 }
 
 struct Shared {
@@ -121,7 +115,10 @@ impl InSitu {
         Ok(made)
     }
 
-    fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
+    pub fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
+        if !self.is_used() {
+            return;
+        }
         let pattern = match kind {
             AllocationKind::Array => return,
             AllocationKind::Device => UNWRITTEN,
@@ -140,7 +137,38 @@ impl InSitu {
         }
     }
 
+    pub fn freed(&self, address: u64) {
+        for device in self.devices.lock().values() {
+            device.shared.lock().shadow.freed(address);
+        }
+    }
+
+    /// Notes that the host has written this range, or will in stream order.
+    pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
+        self.fill(&[(address, bytes)], INPUT, into);
+    }
+
+    /// Notes that code that is not recorded may write to these ranges or, without a list, to all memory.
+    pub fn may_have_written(&self, ranges: Option<&[(u64, u64)]>, into: StreamArgument) {
+        match ranges {
+            Some(ranges) => self.fill(ranges, UNKNOWN, into),
+            None => self.fill(&self.live(), UNKNOWN, into),
+        }
+    }
+
+    /// Writes the remaining transfers, when no launch is running.
+    pub fn write_rest(&self) {
+        for device in self.devices.lock().values() {
+            if let Err(error) = with_device(device.ordinal, || device.drain()) {
+                session().fault(error);
+            }
+        }
+    }
+
     fn fill(&self, ranges: &[(u64, u64)], pattern: u8, into: StreamArgument) {
+        if !self.is_used() {
+            return;
+        }
         let done = self.on_device().and_then(|device| {
             let order = &mut *self.order.lock();
             device.fill_all(order, ranges, pattern, into.stream())?;
@@ -178,12 +206,6 @@ impl OnDevice {
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(from_ref(&context)) })?;
-        let (give_back, slots) = channel();
-        for number in 0..SLOTS {
-            let copy = Pinned::new(SLOT_BYTES)?;
-            // Cannot fail, as the receiver still exists.
-            let _ = give_back.send(Slot { number, copy });
-        }
         Ok(OnDevice {
             ordinal,
             event: Event::create()?,
@@ -198,8 +220,7 @@ impl OnDevice {
                 known_since: 0,
             }),
             order,
-            slots: Mutex::new(slots),
-            give_back: Mutex::new(give_back),
+            slots: Slots::new(SLOT_BYTES, SLOTS, SLOTS)?,
             sums,
             rows: AtomicU64::new(0),
             drained: Mutex::new(Instant::now()),

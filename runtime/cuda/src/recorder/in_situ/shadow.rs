@@ -27,7 +27,7 @@ pub struct Shadow {
     places: usize,
     limit: Option<u64>,
     /// Whether some memory may have got its shadow after it was written, so that the writers are unknown.
-    has_forgotten: bool,
+    pub has_forgotten: bool,
 }
 
 /// The shadows of consecutive blocks, allocated at once: all entries, then all lines.
@@ -88,10 +88,6 @@ impl Shadow {
     /// Returns the first byte and the size of each of the program's allocations.
     pub fn live(&self) -> Vec<(u64, u64)> {
         self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
-    }
-
-    pub fn has_forgotten(&self) -> bool {
-        self.has_forgotten
     }
 
     pub fn bytes(&self) -> u64 {

@@ -8,7 +8,6 @@ use crate::cuda::graph::{captured_by, last_captured, with_relaxed_capture};
 use crate::cuda::{Binary, Event, GraphExec, Status, StreamArgument, Stub, driver};
 use crate::model::graphs::{Node, NodeRecording};
 use crate::model::modules::Kernel;
-use crate::recorder::HostAccess;
 use crate::recorder::drain::monitor::Item;
 use crate::recorder::launch::graphs;
 use crate::recorder::runtime::{monitor, runtime, session};
@@ -115,10 +114,7 @@ fn launched(
             .flat_map(|block| block.ranges())
             .collect()
     });
-    runtime.host_access(&HostAccess::Opaque {
-        ranges: written.as_deref(),
-        into,
-    });
+    runtime.in_situ.may_have_written(written.as_deref(), into);
     let stream = runtime.stream(into);
     let launch = session().opaque_launch(stream, kernel.as_deref(), geometry, call);
     monitor().send(Item::Opaque(OpaqueRunning {

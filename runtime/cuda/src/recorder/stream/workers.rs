@@ -2,11 +2,11 @@
 //!
 //! They make no CUDA calls, since a kernel may be waiting for them (see `thesis::consumer`).
 
-use super::settings::WorkerSettings;
+use super::settings::Settings;
 use super::shared::SharedRing;
-use super::wire::{Emit, Reader};
+use super::wire::Emit;
 use crate::recorder::drain::queue::{Queue, Ticket};
-use crate::recorder::thesis::consumer::{Ending, Sink};
+use crate::recorder::thesis::consumer::{Ending, NAP_LONGEST, NAP_SHORTEST, Sink};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +17,6 @@ use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
 /// How long a worker polls without a pause after it has found something.
 const ALERT: Duration = Duration::from_micros(100);
-const NAP_SHORTEST: Duration = Duration::from_micros(5);
-const NAP_LONGEST: Duration = Duration::from_micros(200);
 /// Maximum number of launches that a worker takes from the queue at once.
 const MOST_AT_ONCE: usize = 64;
 /// How long a worker without a launch polls before it sleeps.
@@ -110,7 +108,7 @@ pub struct Worker<S> {
     /// Rings with groups that this worker has not written yet.
     keeps: Vec<usize>,
     next_ring: usize,
-    settings: WorkerSettings,
+    settings: Settings,
     sink: S,
     chunk: ChunkBuilder,
     kept: Vec<u8>,
@@ -198,7 +196,7 @@ impl<S: Sink> Worker<S> {
         team: Arc<Team>,
         number: usize,
         rings: Arc<[SharedRing]>,
-        settings: WorkerSettings,
+        settings: Settings,
         sink: S,
     ) -> Self {
         Worker {
@@ -401,30 +399,34 @@ impl<S: Sink> Worker<S> {
         let taken = self.rings[ring].visit(self.number, |inside| {
             let reader = &mut inside.reader;
             let is_first = inside.serial != self.serial;
-            let taken = match self.settings.sink {
-                _ if self.discard => inside.host.take(self.serial, |_, _| broken += 1),
-                RecordSink::Disk => inside.host.take(self.serial, |number, piece| {
-                    if !self.keeps.contains(&ring) {
-                        self.keeps.push(ring);
-                    }
-                    let mut encode = Encode {
-                        count: Count::default(),
-                        ticket,
-                        chunk: &mut self.chunk,
-                        sink: &mut self.sink,
-                        wrote: false,
-                    };
-                    broken += read(reader, is_first, number, piece, &mut encode);
-                    (count, wrote) = (encode.count, encode.wrote);
-                }),
-                RecordSink::Count => inside.host.take(self.serial, |number, piece| {
-                    broken += read(reader, is_first, number, piece, &mut count);
-                }),
-                RecordSink::Memory => inside.host.take(self.serial, |number, piece| {
+            let taken = inside.host.take(self.serial, |number, piece| {
+                if self.discard {
+                    broken += 1;
+                    return;
+                }
+                if is_first {
+                    broken += reader.end();
+                }
+                if self.settings.sink == RecordSink::Memory {
                     keep(&mut self.kept, &mut self.kept_at, piece);
-                    broken += read(reader, is_first, number, piece, &mut count);
-                }),
-            };
+                }
+                if !keeps {
+                    broken += reader.piece(number, piece, &mut count);
+                    return;
+                }
+                if !self.keeps.contains(&ring) {
+                    self.keeps.push(ring);
+                }
+                let mut encode = Encode {
+                    count: Count::default(),
+                    ticket,
+                    chunk: &mut self.chunk,
+                    sink: &mut self.sink,
+                    wrote: false,
+                };
+                broken += reader.piece(number, piece, &mut encode);
+                (count, wrote) = (encode.count, encode.wrote);
+            });
             if taken.is_some() {
                 inside.serial = self.serial;
             } else if ends && !is_first {
@@ -453,17 +455,6 @@ impl<S: Sink> Worker<S> {
         }
         Some(taken)
     }
-}
-
-fn read<E: Emit>(
-    reader: &mut Reader,
-    is_first: bool,
-    number: u32,
-    piece: &[u8],
-    emit: &mut E,
-) -> u64 {
-    let broken = if is_first { reader.end() } else { 0 };
-    broken + reader.piece(number, piece, emit)
 }
 
 /// Keeps a piece. If `kept` is full, overwrites the oldest.
