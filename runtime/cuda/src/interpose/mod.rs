@@ -23,7 +23,8 @@ use crate::recorder::runtime::{runtime, session};
 /// listed after `with`; `per_thread` tells whether stream 0 means the thread's own stream.
 ///
 /// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`.
-/// `driver:` is for libcuda functions, `nothing:` for runtime functions without a result.
+/// `driver:` is for libcuda functions, `returning` for runtime functions with another result than a status, and their result if
+/// libcudart lacks them.
 macro_rules! interposed {
     (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
     (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
@@ -40,12 +41,16 @@ macro_rules! interposed {
         });
     )*};
     (@family [$($library:tt)*] $($function:tt)*) => { interposed! { $($library)* $($function)* } };
-    (driver: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments
-            [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+    (driver: $($functions:tt)*) => {
+        interposed! { @all [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] $($functions)* }
     };
-    (nothing: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments [of_runtime -> (), ()] [$real $(with $($other)+)?] $body);)*
+    (returning $result:ty = $otherwise:expr; $($functions:tt)*) => {
+        interposed! { @all [of_runtime -> $result, $otherwise] $($functions)* }
+    };
+    (@all $kind:tt
+        $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*
+    ) => {
+        $(interposed!(@each_of $names $arguments $kind [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
     (@each_of [$name:ident $(: $per_thread:literal)? $(, $($rest:tt)+)?] $arguments:tt $kind:tt $closure:tt $body:block) => {
         interposed!(@define $name, (false $(|| $per_thread)?), $arguments, $kind, $closure, $body);
@@ -80,9 +85,8 @@ macro_rules! interposed {
             $body
         }
     };
-    ($($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments
-            [of_runtime -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+    ($($functions:tt)*) => {
+        interposed! { @all [of_runtime -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] $($functions)* }
     };
 }
 use interposed;

@@ -149,7 +149,7 @@ impl OnDevice {
     /// Copies the sums out and clears them, in stream order.
     fn fetch(self: Arc<Self>, slot: Slot, stream: Stream) -> Result<Results, RecordError> {
         let done = (runtime().events.take()).ok_or(RecordError::NoEventForResults)?;
-        let from = self.sums + (slot.number * SLOT_BYTES) as u64;
+        let from = self.shared.lock().context.sums + (slot.number * SLOT_BYTES) as u64;
         let to = slot.memory().at();
         // SAFETY: both sides hold `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
         let copied = unsafe { memory::copy_to_host(to, from, SLOT_BYTES, stream) };

@@ -35,7 +35,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use superstep_trace::AllocationKind;
-use tables::{Tables, clear, table};
 
 /// Initial length of the device's list of launches.
 const LAUNCHES: usize = 1 << 16;
@@ -66,7 +65,6 @@ pub struct OnDevice {
     shared: Mutex<Shared>,
     order: Arc<Mutex<Order>>,
     slots: Arc<Slots>,
-    sums: u64,
     /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
     /// When these rows were last written to the capture.
@@ -182,9 +180,7 @@ impl InSitu {
 
 impl OnDevice {
     fn new(ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, RecordError> {
-        let tables = Tables::new()?;
-        let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
-        let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
+        let tables = tables::allocate()?;
         let mut shadow = Shadow::new(session().config().shadow_memory);
         let places = shadow.table()?;
         let context = Context {
@@ -192,17 +188,9 @@ impl OnDevice {
             // SAFETY: the places are plain data of whole words.
             blocks: device_words(unsafe { words_of(&places) })?,
             block_mask: places.len() as u64 - 1,
-            known: tables.known,
-            sums,
-            readers: tables.readers.0,
-            reader_mask: tables.readers.1 as u64 - 1,
-            transfers: tables.transfers.0,
-            transfer_mask: tables.transfers.1 as u64 - 1,
-            kernels,
-            split: tables.splits.0,
-            split_most: tables.splits.1 as u64,
             selection: device_selection()?,
             block_bits: Context::block_bits(session().cta_blocks()),
+            ..tables
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(from_ref(&context)) })?;
@@ -221,7 +209,6 @@ impl OnDevice {
             }),
             order,
             slots: Slots::new(SLOT_BYTES, SLOTS, SLOTS)?,
-            sums,
             rows: AtomicU64::new(0),
             drained: Mutex::new(Instant::now()),
         })
@@ -241,7 +228,7 @@ impl OnDevice {
             driver::read(place, address + (start * size_of::<Transfer>()) as u64)?;
             used.extend(part.iter().filter(|row| row.source != 0));
         }
-        clear(address, rows * size_of::<Transfer>())?;
+        tables::clear(address, rows * size_of::<Transfer>())?;
         self.rows.store(0, Ordering::Relaxed);
         *self.drained.lock() = Instant::now();
         for rows in used.chunks(PARTS) {

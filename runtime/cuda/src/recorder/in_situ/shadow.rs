@@ -47,27 +47,10 @@ impl Piece {
     }
 }
 
-#[derive(Clone, Copy)]
-pub enum Unit {
-    Word,
-    Line,
-}
-
-impl Unit {
-    fn bytes(self) -> u64 {
-        match self {
-            Unit::Word => 4,
-            Unit::Line => LINE_BYTES,
-        }
-    }
-
-    fn shadow_bytes(self) -> u64 {
-        match self {
-            Unit::Word => ENTRY_BYTES,
-            Unit::Line => STORED_IN_BYTES,
-        }
-    }
-}
+/// A unit of memory: its size, the size of its shadow, and the shadow of a piece's first one.
+type Unit = (u64, u64, fn(&Piece) -> u64);
+const WORD: Unit = (4, ENTRY_BYTES, |piece| piece.memory);
+const LINE: Unit = (LINE_BYTES, STORED_IN_BYTES, Piece::lines);
 
 impl Shadow {
     pub fn new(limit: Option<u64>) -> Self {
@@ -211,7 +194,7 @@ impl Shadow {
     /// Returns the shadow memory, in pieces, of the units that a range covers fully, and the addresses of those that it
     /// covers partly.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
-        let (end, size) = (address.saturating_add(bytes), unit.bytes());
+        let (end, (size, shadow_bytes, _)) = (address.saturating_add(bytes), unit);
         let (first, last) = (address.next_multiple_of(size), end / size * size);
         let mut edges = Vec::new();
         if first != address {
@@ -226,7 +209,7 @@ impl Shadow {
             let border = ((at >> BLOCK_SHIFT) + 1) << BLOCK_SHIFT;
             let until = last.min(border);
             if let Some(place) = self.place_of(unit, at) {
-                let bytes = (until - at) / size * unit.shadow_bytes();
+                let bytes = (until - at) / size * shadow_bytes;
                 match pieces.last_mut() {
                     Some((start, length)) if *start + *length == place => *length += bytes,
                     _ => pieces.push((place, bytes)),
@@ -246,9 +229,9 @@ impl Shadow {
         pattern: u8,
         at_edges: u8,
     ) -> Vec<((u64, u64), u8)> {
-        let (words, edges) = self.pieces(Unit::Word, address, bytes);
+        let (words, edges) = self.pieces(WORD, address, bytes);
         let until = self.end_of_line(address.saturating_add(bytes));
-        let (lines, cut) = self.pieces(Unit::Line, address, until - address);
+        let (lines, cut) = self.pieces(LINE, address, until - address);
         let whole = words.into_iter().chain(lines).map(|piece| (piece, pattern));
         let edges = edges
             .into_iter()
@@ -269,13 +252,9 @@ impl Shadow {
     }
 
     /// Returns the address in shadow memory of the unit at an address.
-    fn place_of(&self, unit: Unit, address: u64) -> Option<u64> {
+    fn place_of(&self, (size, shadow_bytes, start): Unit, address: u64) -> Option<u64> {
         let (first, piece) = self.piece_of(address >> BLOCK_SHIFT)?;
-        let memory = match unit {
-            Unit::Word => piece.memory,
-            Unit::Line => piece.lines(),
-        };
-        Some(memory + (address - (first << BLOCK_SHIFT)) / unit.bytes() * unit.shadow_bytes())
+        Some(start(&piece) + (address - (first << BLOCK_SHIFT)) / size * shadow_bytes)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::graphs::{Node, NodeRecording};
 use crate::model::modules::Kernel;
 use crate::recorder::drain::buffers::DrainBuffer;
 use crate::recorder::runtime::{runtime, session};
-use crate::recorder::{RecordError, in_situ, selection};
+use crate::recorder::{RecordError, Recorder, in_situ, selection};
 use cudarc::runtime::sys::{
     cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams,
 };
@@ -274,7 +274,8 @@ pub fn add_kernel(
         return add(dependencies, parameters);
     }
     let kernel = runtime.kernel(Stub::from_raw(parameters.func));
-    let Some(kernel) = kernel.clone().filter(|kernel| kernel.recorder.is_some()) else {
+    let recorder = kernel.as_ref().and_then(|kernel| kernel.recorder);
+    let (Some(kernel), Some(recorder)) = (&kernel, recorder) else {
         let status = add(dependencies, parameters);
         if status.is_success() {
             let geometry = OpaqueGeometry {
@@ -295,7 +296,7 @@ pub fn add_kernel(
         tail.unwrap_or(node)
     };
     let place = Explicit {
-        kernel: &kernel,
+        kernel,
         graph,
         handle,
         dependencies,
@@ -304,7 +305,7 @@ pub fn add_kernel(
         add,
         own: Vec::new(),
     };
-    match add_recorded(&kernel, place) {
+    match add_recorded(kernel, recorder, place) {
         Ok(()) => {
             runtime.hook_exit();
             Status::SUCCESS
@@ -325,22 +326,19 @@ fn check(kernel: &Kernel, parameters: &cudaKernelNodeParams) -> Result<(), Recor
     Ok(())
 }
 
-fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+fn add_recorded(
+    kernel: &Arc<Kernel>,
+    recorder: &dyn Recorder,
+    mut place: Explicit<'_>,
+) -> Result<(), RecordError> {
     let parameters = place.parameters;
     check(kernel, parameters)?;
-    let Some(recorder) = kernel.recorder else {
-        return Ok(place.kernel(None)?);
-    };
     let recording = recorder.add_to_graph(kernel, &mut place)?;
     let (grid, block) = (extents(parameters.gridDim), extents(parameters.blockDim));
+    let geometry = geometry(kernel, grid, block, parameters.sharedMemBytes as usize);
     let node = Node {
         kernel: kernel.clone(),
-        geometry: Mutex::new(geometry(
-            kernel,
-            grid,
-            block,
-            parameters.sharedMemBytes as usize,
-        )),
+        geometry: Mutex::new(geometry),
         recording,
     };
     let handle = Some(place.added_kernel());

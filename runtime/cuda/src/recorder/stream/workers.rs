@@ -83,15 +83,10 @@ impl Team {
             *workers += 1;
         }
         let mut complete = Vec::new();
-        while arrived
-            .launches
-            .front()
-            .is_some_and(|(workers, _)| *workers >= self.size)
-        {
-            let serial = arrived.first_serial;
+        let is_complete = |(workers, _): &mut (usize, Ending)| *workers >= self.size;
+        while let Some((_, ending)) = arrived.launches.pop_front_if(is_complete) {
+            complete.push((arrived.first_serial, ending));
             arrived.first_serial += 1;
-            let ending = arrived.launches.pop_front();
-            complete.extend(ending.map(|(_, ending)| (serial, ending)));
         }
         end(complete);
     }

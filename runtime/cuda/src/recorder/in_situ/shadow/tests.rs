@@ -43,11 +43,11 @@ fn pieces_join_and_edges_are_separate() {
         (2, 0x1000_0000 + SHADOW_BYTES),
         (4, 0x9000_0000),
     ]);
-    let (pieces, edges) = memory.pieces(Unit::Word, block + 1, 10);
+    let (pieces, edges) = memory.pieces(WORD, block + 1, 10);
     assert_eq!(pieces, [(0x1000_0010, 16)]);
     assert_eq!(edges, [0x1000_0000, 0x1000_0020]);
     // Two blocks with adjacent shadows, one without a shadow, and one with its shadow elsewhere.
-    let (pieces, edges) = memory.pieces(Unit::Word, block, 4 * block);
+    let (pieces, edges) = memory.pieces(WORD, block, 4 * block);
     assert_eq!(
         pieces,
         [(0x1000_0000, 2 * SHADOW_BYTES), (0x9000_0000, SHADOW_BYTES)]
@@ -55,7 +55,7 @@ fn pieces_join_and_edges_are_separate() {
     assert!(edges.is_empty());
     // Within one word.
     assert_eq!(
-        memory.pieces(Unit::Word, block + 5, 2),
+        memory.pieces(WORD, block + 5, 2),
         (vec![], vec![0x1000_0010])
     );
 }
@@ -65,7 +65,7 @@ fn partly_written_lines_are_edges() {
     let block = 1 << BLOCK_SHIFT;
     let memory = shadow(&[(1, 0x1000_0000)]);
     let lines = 0x1000_0000 + SHADOW_BYTES;
-    let (pieces, edges) = memory.pieces(Unit::Line, block + 64, 130);
+    let (pieces, edges) = memory.pieces(LINE, block + 64, 130);
     assert_eq!(pieces, [(lines + 8, 16)]);
     assert_eq!(edges, [lines + 24]);
 }
