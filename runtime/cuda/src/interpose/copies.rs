@@ -1,14 +1,14 @@
-//! Copies by the host, through both of CUDA's APIs.
+//! Copies and fills by the host, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::device::symbol_address;
 use crate::cuda::memory::is_on_device;
 use crate::cuda::{Status, Stream, StreamArgument};
-use crate::recorder::host_access::{Rows, note_copy, note_driver_2d};
+use crate::recorder::host_access::{Rows, note_copy, note_driver_2d, note_fill};
 use crate::recorder::runtime::session;
 use cudarc::driver::sys::CUDA_MEMCPY2D_v2;
-use cudarc::runtime::sys::{cudaMemcpyKind, cudaPitchedPtr, cudaPos};
-use std::ffi::{c_int, c_void};
+use cudarc::runtime::sys::{cudaExtent, cudaMemcpyKind, cudaPitchedPtr, cudaPos};
+use std::ffi::{c_int, c_uint, c_void};
 use superstep_runtime_core::cuda::Copy3d;
 use superstep_trace::Gap;
 
@@ -159,4 +159,42 @@ interposed! { driver:
     [cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds: true](copy: *const CUDA_MEMCPY2D_v2) |real, per_thread| {
         copied_2d(real(), copy, default_stream(per_thread))
     }
+}
+
+// The capture has one byte for the value, like the runtime's fill functions.
+interposed! { in_stream:
+    [cudaMemset, cudaMemset_ptds: true] [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](
+        memory: *mut c_void, value: c_int, bytes: usize,
+    ) |real, into| { then!(real, note_fill(rows(memory, 0), value as u8, [bytes, 1, 1], into)) }
+
+    [cudaMemset2D, cudaMemset2D_ptds: true] [cudaMemset2DAsync, cudaMemset2DAsync_ptsz: true](
+        memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize,
+    ) |real, into| { then!(real, note_fill(rows(memory, pitch), value as u8, [width, height, 1], into)) }
+
+    [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
+        memory: cudaPitchedPtr, value: c_int, extent: cudaExtent,
+    ) |real, into| {
+        let rows = Rows::within(memory.ptr as u64, [0; 3], [memory.pitch, memory.ysize]);
+        then!(real, note_fill(rows, value as u8, [extent.width, extent.height, extent.depth], into))
+    }
+}
+
+fn note_elements<T>(to: u64, value: u8, count: usize, into: StreamArgument) {
+    note_fill(
+        Rows::new(to, 0),
+        value,
+        [count * size_of::<T>(), 1, 1],
+        into,
+    );
+}
+
+interposed! { driver in_stream:
+    [cuMemsetD8_v2, cuMemsetD8_v2_ptds: true] [cuMemsetD8Async, cuMemsetD8Async_ptsz: true](to: u64, value: u8, count: usize)
+    |real, into| { then!(real, note_elements::<u8>(to, value, count, into)) }
+
+    [cuMemsetD16_v2, cuMemsetD16_v2_ptds: true] [cuMemsetD16Async, cuMemsetD16Async_ptsz: true](to: u64, value: u16, count: usize)
+    |real, into| { then!(real, note_elements::<u16>(to, value as u8, count, into)) }
+
+    [cuMemsetD32_v2, cuMemsetD32_v2_ptds: true] [cuMemsetD32Async, cuMemsetD32Async_ptsz: true](to: u64, value: c_uint, count: usize)
+    |real, into| { then!(real, note_elements::<u32>(to, value as u8, count, into)) }
 }

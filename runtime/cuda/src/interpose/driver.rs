@@ -4,7 +4,6 @@
 //! the kernels in proprietary libraries or in modules that the program loads itself: their launches are opaque.
 
 use super::copies::*;
-use super::fills::*;
 use super::interposed;
 use super::memory::*;
 use super::processes::*;

@@ -7,7 +7,6 @@ mod copies;
 mod dlsym;
 mod driver;
 mod ends;
-mod fills;
 mod functions;
 mod graphs;
 mod launches;

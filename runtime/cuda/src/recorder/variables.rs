@@ -67,8 +67,8 @@ impl Runtime {
             match address {
                 Ok(address) => self.note_variable(address, variable.bytes, variable.name),
                 Err(status) => {
-                    let doing = format!("find the device variable {}", variable.name).into();
-                    session().warning(CudaError::Call { doing, status }.to_string());
+                    let doing = format!("find the device variable {}", variable.name);
+                    session().warning(CudaError::of(doing)(status));
                 }
             }
         }

@@ -106,8 +106,7 @@ pub struct Worker<S> {
     settings: Settings,
     sink: S,
     chunk: ChunkBuilder,
-    kept: Vec<u8>,
-    kept_at: usize,
+    kept: VecDeque<u8>,
     part: Ending,
     serial: u64,
     unreported: Vec<(Arc<Ticket>, Ending)>,
@@ -206,8 +205,7 @@ impl<S: Sink> Worker<S> {
             settings,
             sink,
             chunk: ChunkBuilder::new(LaunchId(0)),
-            kept: Vec::new(),
-            kept_at: 0,
+            kept: VecDeque::new(),
             part: Ending::default(),
             serial: 0,
             unreported: Vec::new(),
@@ -403,7 +401,9 @@ impl<S: Sink> Worker<S> {
                     broken += reader.end();
                 }
                 if self.settings.sink == RecordSink::Memory {
-                    keep(&mut self.kept, &mut self.kept_at, piece);
+                    let excess = (self.kept.len() + piece.len()).saturating_sub(KEPT_BYTES);
+                    self.kept.drain(..excess);
+                    self.kept.extend(piece);
                 }
                 if !keeps {
                     broken += reader.piece(number, piece, &mut count);
@@ -450,17 +450,4 @@ impl<S: Sink> Worker<S> {
         }
         Some(taken)
     }
-}
-
-/// Keeps a piece. If `kept` is full, overwrites the oldest.
-fn keep(kept: &mut Vec<u8>, at: &mut usize, piece: &[u8]) {
-    if kept.len() < KEPT_BYTES {
-        kept.extend_from_slice(piece);
-        return;
-    }
-    if *at + piece.len() > kept.len() {
-        *at = 0;
-    }
-    kept[*at..*at + piece.len()].copy_from_slice(piece);
-    *at += piece.len();
 }
