@@ -39,7 +39,7 @@ fn launch(call: Call<'_>, form: Form) -> Status {
 fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
     let recorded = runtime()
         .kernel(call.stub)
-        .filter(|kernel| kernel.recorder.is_some() && runtime().is_probed());
+        .filter(|kernel| kernel.probe.is_some() && runtime().is_probed());
     if let Some(kernel) = recorded.filter(|_| !extra.is_null()) {
         session().fault(format!(
             "failed to trace a launch of {}: its arguments are passed as a single block (extra); pass one pointer per argument",

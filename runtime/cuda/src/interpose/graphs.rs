@@ -114,28 +114,6 @@ fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Status) -> Statu
     real()
 }
 
-fn add_kernel_node(
-    handle: *mut GraphNode,
-    graph: Graph,
-    dependencies: &[GraphNode],
-    parameters: &cudaKernelNodeParams,
-) -> Status {
-    let add = |nodes: &[GraphNode], parameters: &cudaKernelNodeParams| {
-        let (node, first, count) = (handle.cast(), nodes.as_ptr().cast(), nodes.len());
-        // SAFETY: the handles are the program's own, and the parameters live during the call.
-        unsafe {
-            cuda!(cudaGraphAddKernelNode(
-                node,
-                graph.raw(),
-                first,
-                count,
-                parameters
-            ))
-        }
-    };
-    add_kernel(handle, graph, dependencies, parameters, &add)
-}
-
 fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
@@ -169,7 +147,7 @@ fn add_node(
                 kernelParams: kernel.kernelParams,
                 extra: kernel.extra,
             };
-            add_kernel_node(handle, graph, dependencies, &kernel)
+            add_kernel(handle, graph, dependencies, &kernel)
         }
         Some(NodeKind::GRAPH) => {
             // SAFETY: the parameters are those of a child graph.
@@ -232,7 +210,7 @@ interposed! {
         // SAFETY: the program passes parameters, or null.
         match unsafe { parameters.as_ref() } {
             Some(parameters) if !node.is_null() => {
-                add_kernel_node(node, graph, slice(dependencies, count), parameters)
+                add_kernel(node, graph, slice(dependencies, count), parameters)
             }
             _ => real(),
         }

@@ -7,7 +7,6 @@ mod copies;
 mod dlsym;
 mod driver;
 mod ends;
-mod functions;
 mod graphs;
 mod launches;
 mod memory;

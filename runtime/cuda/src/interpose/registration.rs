@@ -43,8 +43,8 @@ interposed! { returning Binary = Binary::NULL;
             None => real(wrapper),
             Some(Ok((loaded, table))) => {
                 let binary = real(loaded);
-                let recorder = runtime().choose_recorder(table.probe);
-                runtime().modules.lock().add_binary(binary, table, Some(recorder));
+                runtime().registered(table.probe);
+                runtime().modules.lock().add_binary(binary, table);
                 binary
             }
             Some(Err(why)) => {

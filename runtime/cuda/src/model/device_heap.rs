@@ -1,7 +1,7 @@
 //! Finds the heap of device-side `malloc` with a kernel that allocates its first block, since no driver function returns the
 //! heap's address.
 
-use crate::cuda::memory::Pinned;
+use crate::cuda::memory::{self, Pinned};
 use crate::cuda::{CudaError, ask, cuda, driver};
 use cudarc::runtime::sys::cudaLimit;
 use std::ffi::c_void;
@@ -24,7 +24,7 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
     let answer = Pinned::new(8)?;
     let mut address = answer.device;
     let mut arguments = [(&raw mut address).cast::<c_void>()];
-    driver::alone(DOING, |stream| {
+    memory::alone(DOING, |stream| {
         // SAFETY: the function takes this one argument.
         unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
     })?;

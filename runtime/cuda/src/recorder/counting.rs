@@ -11,7 +11,7 @@ use super::thesis::layout::{CONTEXT_VERSION, TraceContext, device_context};
 use super::{RecordError, Recorder};
 use crate::cuda::memory::{self, Pinned, device_words};
 use crate::cuda::{Status, Stream};
-use crate::model::graphs::{Graphs, NodeRecording};
+use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -28,6 +28,7 @@ const MOST_SLOTS: usize = 64;
 #[derive(Default)]
 pub struct Counting {
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
+    nodes: Mutex<Vec<&'static CountedNode>>,
 }
 
 pub struct Counters {
@@ -45,6 +46,15 @@ pub struct Counters {
 impl Counting {
     pub fn clear(&self) {
         self.counters.lock().clear();
+        self.nodes.lock().clear();
+    }
+
+    /// Blocks until all counts of launched graphs have arrived. Returns `false` if there is no progress for `stall`.
+    pub fn wait_for_graphs(&self, stall: Duration) -> bool {
+        let nodes = self.nodes.lock().clone();
+        let pending = |node: &&CountedNode| node.pending.lock().len() as u64;
+        let left = || nodes.iter().map(pending).sum();
+        wait_while(|| left() > 0, left, stall)
     }
 
     /// Returns the counters of a stream, for all modules registered so far.
@@ -99,6 +109,7 @@ impl Recorder for Counting {
         // SAFETY: the node is never freed.
         let queued = unsafe { place.host_function(counts_are_there, data) };
         queued.check(DOING)?;
+        self.nodes.lock().push(counted);
         Ok(NodeRecording::Counted(counted))
     }
 }
@@ -209,12 +220,4 @@ unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     let accesses = note(&node.counters.sites, node.slot, &active);
     session().launch_end(&active, accesses, 0, LaunchOutcome::Completed);
     pending.pop_front();
-}
-
-/// Blocks until all counts of launched graphs have arrived. Returns `false` if there is no progress for `stall`.
-pub fn wait_for_graphs(graphs: &Graphs, stall: Duration) -> bool {
-    let counted = graphs.counted();
-    let pending = |node: &&CountedNode| node.pending.lock().len() as u64;
-    let left = || counted.iter().map(pending).sum();
-    wait_while(|| left() > 0, left, stall)
 }

@@ -1,14 +1,19 @@
-//! Notes the host's allocations, copies and fills.
+//! Notes the program's memory: what the host allocates, copies and fills, and what no host call allocates, device variables and the
+//! heap of device-side `malloc`.
 
 use super::runtime::{Runtime, runtime, session};
-use crate::cuda::device::current_device;
+use crate::cuda::device::{current_device, symbol_address};
 use crate::cuda::memory::is_on_device;
-use crate::cuda::{StreamArgument, driver};
+use crate::cuda::{CudaError, StreamArgument, driver};
+use crate::model::modules::Kernel;
+use crate::model::{device_heap, globals};
 use cudarc::driver::sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 use cudarc::runtime::sys::cudaMemsetParams;
+use std::cell::LazyCell;
+use std::ffi::c_void;
 use superstep_runtime_core::AllocatedBy;
 use superstep_runtime_core::cuda::direction;
-use superstep_trace::{AllocationKind, Gap};
+use superstep_trace::{AllocationKind, DEVICE_HEAP, Gap, Probe, StreamId};
 
 impl Runtime {
     pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
@@ -68,6 +73,74 @@ impl Runtime {
             self.freed(start);
         }
     }
+
+    /// Records new device variables: those that the program's host code names, and all those in the module of `kernel`. This
+    /// loads their modules.
+    pub fn note_variables(&self, kernel: &Kernel) {
+        let device = current_device();
+        self.note_named_variables(device);
+        self.note_table(device, kernel);
+        // The program may change the heap's size until this launch.
+        if self.modules.lock().allocates_first(device, &kernel.name) {
+            self.note_device_heap();
+        }
+    }
+
+    fn note_table(&self, device: i32, kernel: &Kernel) {
+        if kernel.probe != Some(Probe::Trace)
+            || !self.modules.lock().table_is_new(device, kernel.binary)
+        {
+            return;
+        }
+        match globals::of_kernel(kernel.stub) {
+            Ok(table) => {
+                self.modules.lock().add_allocating(device, table.allocating);
+                for variable in table.variables {
+                    if !session().is_allocated(variable.address) {
+                        self.note_variable(variable.address, variable.bytes, variable.name);
+                    }
+                }
+            }
+            Err(error) => session().warning(format!(
+                "{error}; variables that the host code does not name may be reported as lying outside all allocations"
+            )),
+        }
+    }
+
+    fn note_device_heap(&self) {
+        match device_heap::extent() {
+            Ok((address, bytes)) if !session().is_allocated(address) => {
+                self.note_variable(address, bytes, DEVICE_HEAP.to_owned());
+            }
+            Ok(_) => {}
+            Err(error) => session().warning(format!(
+                "{error}; blocks that kernels allocate may be reported as lying outside all allocations"
+            )),
+        }
+    }
+
+    fn note_named_variables(&self, device: i32) {
+        let variables = self.modules.lock().new_variables(device).to_vec();
+        for variable in variables {
+            let address = if variable.managed {
+                // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
+                Ok(unsafe { *(variable.host as *const *mut c_void) } as u64)
+            } else {
+                symbol_address(variable.host as *const c_void)
+            };
+            match address {
+                Ok(address) => self.note_variable(address, variable.bytes, variable.name),
+                Err(status) => {
+                    let doing = format!("find the device variable {}", variable.name);
+                    session().warning(CudaError::of(doing)(status));
+                }
+            }
+        }
+    }
+
+    fn note_variable(&self, address: u64, bytes: u64, name: String) {
+        self.allocated(address, bytes, AllocationKind::Symbol { name });
+    }
 }
 
 /// Rows of memory: first byte, row pitch and slice pitch.
@@ -103,8 +176,7 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` returns whether the source and the
-/// destination are on the device.
+/// Notes a copy of bytes x rows x slices. `on_device` returns whether the source and the destination are on the device.
 pub fn note_copy(
     to: Rows,
     from: Rows,
@@ -112,20 +184,44 @@ pub fn note_copy(
     size: [usize; 3],
     into: StreamArgument,
 ) {
+    let between = LazyCell::new(|| {
+        let [from_device, to_device] = on_device();
+        direction(from_device, to_device)
+    });
+    note_pieces(to, Some(from), size, into, |to, from, bytes, stream| {
+        session().copy(*between, to, from, bytes, stream);
+    });
+}
+
+pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
+    note_pieces(memory, None, size, into, |to, _, bytes, stream| {
+        session().memset(to, bytes, value, stream);
+    });
+}
+
+/// Calls `note` with the addresses in `to` and `from` and the size of each piece of a box of bytes x rows x slices: as few pieces as
+/// possible for a copy, at least one for each slice of a fill.
+fn note_pieces(
+    to: Rows,
+    from: Option<Rows>,
+    size: [usize; 3],
+    into: StreamArgument,
+    note: impl Fn(u64, u64, u64, StreamId),
+) {
     let runtime = runtime();
     runtime.device();
-    // Each launch of the graph notes the copy.
+    // Each launch of the graph notes the copy or fill.
     if runtime.graphs.comes_later(into) {
         return;
     }
     let stream = runtime.stream(into);
-    let [from_device, to_device] = on_device();
-    let direction = direction(from_device, to_device);
+    let sides = [to, from.unwrap_or(to)];
     let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);
-    if height > 1 && to.row_bytes == width && from.row_bytes == width {
+    if height > 1 && sides.iter().all(|side| side.row_bytes == width) {
         (width, height) = (width * height, 1);
     }
-    if height == 1 && depth > 1 && to.slice_bytes == width && from.slice_bytes == width {
+    let is_dense = sides.iter().all(|side| side.slice_bytes == width);
+    if from.is_some() && height == 1 && depth > 1 && is_dense {
         (width, depth) = (width * depth, 1);
     }
     if width == 0 {
@@ -133,31 +229,8 @@ pub fn note_copy(
     }
     for slice in 0..depth {
         for row in 0..height {
-            let (address, source) = (to.row(slice, row), from.row(slice, row));
-            session().copy(direction, address, source, width, stream);
-            runtime.in_situ.host_wrote(address, width, into);
-        }
-    }
-}
-
-pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
-    let runtime = runtime();
-    let [mut width, mut rows, depth] = size.map(|extent| extent as u64);
-    if width == 0 || depth == 0 {
-        return;
-    }
-    runtime.device();
-    if runtime.graphs.comes_later(into) {
-        return;
-    }
-    let stream = runtime.stream(into);
-    if rows > 1 && memory.row_bytes == width {
-        (width, rows) = (width * rows, 1);
-    }
-    for slice in 0..depth {
-        for row in 0..rows {
-            let address = memory.row(slice, row);
-            session().memset(address, width, value, stream);
+            let [address, source] = sides.map(|side| side.row(slice, row));
+            note(address, source, width, stream);
             runtime.in_situ.host_wrote(address, width, into);
         }
     }

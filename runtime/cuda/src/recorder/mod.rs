@@ -16,7 +16,6 @@ pub mod selection;
 pub mod stream;
 pub mod thesis;
 mod tracing;
-mod variables;
 
 pub use error::RecordError;
 

@@ -177,16 +177,23 @@ impl Runtime {
         }
     }
 
-    pub fn choose_recorder(&'static self, probe: Probe) -> &'static dyn Recorder {
-        match probe {
-            Probe::Trace if matches!(self.protocol(), Ok(Protocol::InSitu)) => {
-                self.in_situ.use_it()
-            }
+    /// Notes a module with this probe.
+    pub fn registered(&self, probe: Probe) {
+        if probe == Probe::Trace && matches!(self.protocol(), Ok(Protocol::InSitu)) {
+            self.in_situ.use_it();
+        }
+    }
+
+    /// Returns the recorder of a kernel, or `None` if Superstep did not build it.
+    pub fn recorder(&'static self, kernel: &Kernel) -> Option<&'static dyn Recorder> {
+        let recorder: &dyn Recorder = match kernel.probe? {
+            Probe::Trace if self.in_situ.is_used() => &self.in_situ,
             Probe::Trace => &self.tracing,
             Probe::Count => &self.counting,
             Probe::Defined => &self.probing,
             Probe::None => &Timing,
-        }
+        };
+        Some(recorder)
     }
 
     pub fn stream(&self, stream: StreamArgument) -> StreamId {
@@ -226,7 +233,7 @@ impl Runtime {
     }
 
     pub fn write_rest(&self) {
-        if !super::counting::wait_for_graphs(&self.graphs, STALL) {
+        if !self.counting.wait_for_graphs(STALL) {
             return self.not_finished();
         }
         self.in_situ.write_rest();

@@ -21,8 +21,8 @@ use super::RecordError;
 use super::runtime::session;
 use super::selection::device_selection;
 use crate::cuda::device::{current_device, with_device};
-use crate::cuda::memory::{device_words, words_of};
-use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
+use crate::cuda::memory::{self, device_words, words_of};
+use crate::cuda::{CudaError, Event, Stream, StreamArgument};
 use crate::recorder::drain::signals;
 use crate::recorder::drain::slots::Slots;
 use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
@@ -90,10 +90,8 @@ struct Order {
 }
 
 impl InSitu {
-    /// Marks the recorder as used, and returns it.
-    pub fn use_it(&self) -> &Self {
+    pub fn use_it(&self) {
         self.used.store(true, Ordering::Release);
-        self
     }
 
     /// Returns whether the run uses the protocol. A counting run does not, whatever protocol its program was built for.
@@ -150,7 +148,11 @@ impl InSitu {
     pub fn may_have_written(&self, ranges: Option<&[(u64, u64)]>, into: StreamArgument) {
         match ranges {
             Some(ranges) => self.fill(ranges, UNKNOWN, into),
-            None => self.fill(&self.live(), UNKNOWN, into),
+            None => {
+                let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live();
+                let all: Vec<_> = self.devices.lock().values().flat_map(live).collect();
+                self.fill(&all, UNKNOWN, into);
+            }
         }
     }
 
@@ -170,7 +172,12 @@ impl InSitu {
         let done = self.on_device().and_then(|device| {
             let order = &mut *self.order.lock();
             device.fill_all(order, ranges, pattern, into.stream())?;
-            self.fill_others(device.ordinal, order, ranges, pattern)
+            self.others(device.ordinal).iter().try_for_each(|other| {
+                let stream = other.own_stream;
+                with_device(other.ordinal, || {
+                    other.fill_all(order, ranges, pattern, stream)
+                })
+            })
         });
         if let Err(error) = done {
             session().fault(error);
@@ -225,7 +232,7 @@ impl OnDevice {
         for start in (0..rows).step_by(part.len()) {
             // SAFETY: the rows are plain data of whole words, and nothing else refers to the slice.
             let place = unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), bytes) };
-            driver::read(place, address + (start * size_of::<Transfer>()) as u64)?;
+            memory::read(place, address + (start * size_of::<Transfer>()) as u64)?;
             used.extend(part.iter().filter(|row| row.source != 0));
         }
         tables::clear(address, rows * size_of::<Transfer>())?;

@@ -5,7 +5,6 @@ use super::room::fill_alone;
 use super::{LAUNCHES, SLOT_BYTES};
 use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
-use crate::recorder::RecordError;
 
 /// Rows in the set of received words; more on a GPU with a lot of memory.
 const READERS: usize = 1 << 24;
@@ -19,8 +18,8 @@ const SPLIT_BYTES: usize = 64;
 const FEWEST_ROWS: usize = 1 << 12;
 
 /// Allocates the tables; returns a context that refers to them.
-pub fn allocate() -> Result<Context, RecordError> {
-    let (readers, transfers) = if limits_address_space()? {
+pub fn allocate() -> Result<Context, CudaError> {
+    let (readers, transfers) = if limits_address_space() {
         // Device memory takes up address space, which the program may need.
         (READERS, TRANSFERS / 4)
     } else {
@@ -45,16 +44,15 @@ pub fn allocate() -> Result<Context, RecordError> {
     })
 }
 
-fn limits_address_space() -> Result<bool, RecordError> {
+fn limits_address_space() -> bool {
+    let infinite = libc::RLIM_INFINITY;
     let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+        rlim_cur: infinite,
+        rlim_max: infinite,
     };
-    // SAFETY: the pointer points to a `rlimit`.
-    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } != 0 {
-        return Err(RecordError::AddressSpaceLimit);
-    }
-    Ok(limit.rlim_cur != libc::RLIM_INFINITY)
+    // SAFETY: the pointer points to a `rlimit`. The call fails only for an unknown limit or a bad pointer.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    limit.rlim_cur != infinite
 }
 
 /// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns the memory's address and the

@@ -3,7 +3,7 @@
 
 use super::Call;
 use crate::cuda::device::current_device;
-use crate::cuda::memory::Pinned;
+use crate::cuda::memory::{self, Pinned};
 use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
 use crate::model::modules::Kernel;
 use crate::recorder::RecordError;
@@ -23,6 +23,7 @@ const CAPACITY_BYTES: usize = 16 << 20;
 /// The variable in a module that holds the address of the queue.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
+const MOVING: &str = "copy or fill memory for a kernel";
 
 /// `SuperstepChild` in `device/children.h`.
 #[repr(C)]
@@ -116,19 +117,12 @@ struct Launch {
     arguments: Vec<Vec<u8>>,
 }
 
-/// The kernels in `device/child_moves.cu`.
-#[derive(Clone, Copy)]
-enum Move {
-    Copy,
-    Fill,
-}
-
 #[derive(Default)]
 struct State {
     queues: HashMap<c_int, Queue>,
     /// Devices and binaries whose variable points to the queue.
     modules: HashSet<(c_int, Binary)>,
-    /// The functions of [`Move`], by device.
+    /// The kernels of `device/child_moves.cu`, which copy and fill, by device.
     moves: HashMap<c_int, [Function; 2]>,
 }
 
@@ -180,13 +174,14 @@ impl Children {
             }
             let (to, bytes, stream) = (request.to, request.bytes, call.stream());
             let number = runtime().stream(call.stream);
+            let [copies, fills] = state.moves()?;
             if request.kind == COPY {
                 let from = request.from;
-                state.move_bytes(Move::Copy, stream, [to, from, bytes])?;
+                move_bytes(copies, stream, [to, from, bytes])?;
                 session().copy(CopyDirection::DeviceToDevice, to, from, bytes, number);
             } else {
                 let value = request.from as u8;
-                state.move_bytes(Move::Fill, stream, [to, value.into(), bytes])?;
+                move_bytes(fills, stream, [to, value.into(), bytes])?;
                 session().memset(to, bytes, value, number);
             }
             runtime().in_situ.host_wrote(to, bytes, call.stream);
@@ -211,36 +206,32 @@ impl State {
                 doing: "find the variable __superstep_children".into(),
                 status: Status::NAMED_SYMBOL_NOT_FOUND,
             })?;
-            driver::write(variable, &[queue.0.device])?;
+            memory::write(variable, &[queue.0.device])?;
             self.modules.insert((device, kernel.binary));
         }
         Ok(queue)
     }
 
-    /// Launches one of the kernels of `Move` with these arguments.
-    fn move_bytes(
-        &mut self,
-        by: Move,
-        stream: Stream,
-        mut words: [u64; 3],
-    ) -> Result<(), CudaError> {
-        const DOING: &str = "copy or fill memory for a kernel";
-        let device = current_device();
-        let load = |name| driver::load(MOVES, name, DOING);
-        let functions = match self.moves.entry(device) {
+    fn moves(&mut self) -> Result<[Function; 2], CudaError> {
+        let load = |name| driver::load(MOVES, name, MOVING);
+        Ok(match self.moves.entry(current_device()) {
             Entry::Occupied(functions) => *functions.get(),
             Entry::Vacant(place) => *place.insert([
                 load(c"__superstep_child_copy_bytes")?,
                 load(c"__superstep_child_fill_bytes")?,
             ]),
-        };
-        let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
-        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
-        let (function, shape) = (functions[by as usize], [[ctas, 1, 1], [256, 1, 1]]);
-        // SAFETY: the function takes these three words.
-        let status = unsafe { driver::launch(function, shape, 0, stream, arguments.as_mut_ptr()) };
-        driver::check(status, DOING)
+        })
     }
+}
+
+/// Launches one of the kernels of `device/child_moves.cu`.
+fn move_bytes(by: Function, stream: Stream, mut words: [u64; 3]) -> Result<(), CudaError> {
+    let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
+    let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
+    let shape = [[ctas, 1, 1], [256, 1, 1]];
+    // SAFETY: the function takes these three words.
+    let status = unsafe { driver::launch(by, shape, 0, stream, arguments.as_mut_ptr()) };
+    driver::check(status, MOVING)
 }
 
 /// Resolves the launch that `parent` requested. `bytes` holds the arguments of all launches.

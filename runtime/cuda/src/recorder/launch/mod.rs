@@ -91,7 +91,7 @@ impl<'a> Call<'a> {
         let Some(kernel) = kernel else {
             return self.opaque(None);
         };
-        let Some(recorder) = kernel.recorder else {
+        let Some(recorder) = runtime.recorder(&kernel) else {
             let status = self.opaque(Some(&kernel));
             report_missing(&kernel.name, status);
             return status;
@@ -159,7 +159,14 @@ impl<'a> Call<'a> {
         if kernel.launches {
             return Err(RecordError::ChildrenInGraph);
         }
-        let mut place = Captured::new(self, kernel, graph);
+        let (handle, own) = (None, Vec::new());
+        let mut place = Captured {
+            call: self,
+            kernel,
+            graph,
+            handle,
+            own,
+        };
         let recording = recorder.add_to_graph(kernel, &mut place)?;
         let node = Node {
             kernel: kernel.clone(),
@@ -179,7 +186,7 @@ impl<'a> Call<'a> {
 
     /// Launches the kernel without its children. Returns an error if it cannot be recorded.
     pub fn record(&self, kernel: &Kernel) -> Result<Status, RecordError> {
-        match kernel.recorder {
+        match runtime().recorder(kernel) {
             Some(recorder) => recorder.launch(self, kernel),
             None => Ok(self.opaque(Some(kernel))),
         }

@@ -74,7 +74,6 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
             stub: Stub::NULL,
             binary: Binary::NULL,
             probe: None,
-            recorder: None,
             parameters: 0,
             launches: false,
             attributes: OnceLock::from(None),
