@@ -135,10 +135,8 @@ pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream:
 ///
 /// Same as for [`copy_to_device`].
 pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Stream) -> Status {
-    let (from, kind) = (
-        from as *const c_void,
-        cudaMemcpyKind::cudaMemcpyDeviceToHost,
-    );
+    let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
+    let from = from as *const c_void;
     // SAFETY: by the contract above, both sides hold `bytes` bytes.
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }

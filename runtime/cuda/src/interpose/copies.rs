@@ -1,9 +1,9 @@
 //! Copies and fills by the host, through both of CUDA's APIs.
 
-use super::interposed;
+use super::{interposed, then};
 use crate::cuda::device::symbol_address;
 use crate::cuda::memory::is_on_device;
-use crate::cuda::{Status, Stream, StreamArgument};
+use crate::cuda::{Stream, StreamArgument};
 use crate::recorder::host_access::{Rows, note_copy, note_driver_2d, note_fill};
 use crate::recorder::runtime::session;
 use cudarc::driver::sys::CUDA_MEMCPY2D_v2;
@@ -62,17 +62,6 @@ fn symbol(shadow: *const c_void, offset: usize) -> u64 {
     symbol_address(shadow).map_or(0, |address| address + offset as u64)
 }
 
-/// Runs the real call, and notes it if it succeeds.
-macro_rules! then {
-    ($real:ident, $note:expr) => {{
-        let status = $real();
-        if status.is_success() {
-            $note;
-        }
-        status
-    }};
-}
-
 interposed! { in_stream:
     [cudaMemcpy, cudaMemcpy_ptds: true] [cudaMemcpyAsync, cudaMemcpyAsync_ptsz: true](
         to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
@@ -125,14 +114,11 @@ interposed! {
     }
 }
 
-fn copied_2d(status: Status, copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) -> Status {
-    if status.is_success()
-        // SAFETY: the caller passes the structure, or null; the driver has accepted its memory types.
-        && let Some(copy) = unsafe { copy.as_ref() }
-    {
+fn note_2d(copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) {
+    // SAFETY: the caller passes the structure, or null; the driver has accepted its memory types.
+    if let Some(copy) = unsafe { copy.as_ref() } {
         note_driver_2d(copy, into);
     }
-    status
 }
 
 interposed! { driver in_stream:
@@ -152,12 +138,12 @@ interposed! { driver in_stream:
     ) |real, into| { then!(real, note(to, from, bytes, DEVICE_TO_DEVICE, into)) }
 
     [cuMemcpy2D_v2, cuMemcpy2D_v2_ptds: true] [cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz: true](copy: *const CUDA_MEMCPY2D_v2)
-    |real, into| { copied_2d(real(), copy, into) }
+    |real, into| { then!(real, note_2d(copy, into)) }
 }
 
 interposed! { driver:
     [cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds: true](copy: *const CUDA_MEMCPY2D_v2) |real, per_thread| {
-        copied_2d(real(), copy, default_stream(per_thread))
+        then!(real, note_2d(copy, default_stream(per_thread)))
     }
 }
 

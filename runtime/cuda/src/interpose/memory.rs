@@ -1,6 +1,6 @@
 //! Allocations, through both of CUDA's APIs.
 
-use super::interposed;
+use super::{interposed, then};
 use crate::cuda::memory::forget_last_error;
 use crate::cuda::{Status, Stream};
 use crate::recorder::runtime::runtime;
@@ -47,13 +47,6 @@ fn on_device(
     noted(status, pointer, bytes, AllocationKind::Device)
 }
 
-fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
-    if status.is_success() {
-        runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
-    }
-    status
-}
-
 /// Notes a free before it happens, since another thread may get the memory at once.
 fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
     runtime().freed(pointer as u64);
@@ -65,12 +58,8 @@ fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows:
         return status;
     }
     // SAFETY: the call has just written the pitch.
-    noted(
-        status,
-        pointer,
-        unsafe { *pitch } * rows,
-        AllocationKind::Device,
-    )
+    let bytes = unsafe { *pitch } * rows;
+    noted(status, pointer, bytes, AllocationKind::Device)
 }
 
 type Channels = *const cudaChannelFormatDesc;
@@ -98,7 +87,7 @@ interposed! {
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
-        registered(real(), pointer, bytes)
+        then!(real, runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned))
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
     |real| { on_device(Api::Runtime, pointer, bytes, real) }
@@ -155,7 +144,7 @@ interposed! { driver:
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cuMemHostRegister_v2](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
-        registered(real(), pointer, bytes)
+        then!(real, runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned))
     }
     [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| { freed(pointer, real) }
     [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }

@@ -89,6 +89,18 @@ macro_rules! interposed {
 }
 use interposed;
 
+/// Calls the real function, and runs `$note` if it succeeds.
+macro_rules! then {
+    ($real:ident, $note:expr) => {{
+        let status = $real();
+        if status.is_success() {
+            $note;
+        }
+        status
+    }};
+}
+use then;
+
 /// Passes on a call that would run kernels without their probe's parameters. In a traced program, the call instead fails,
 /// and a fault is reported.
 fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {

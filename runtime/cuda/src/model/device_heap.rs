@@ -39,10 +39,8 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
 /// Returns the heap whose first block is at `first`: the heap allocates from its end (observed with driver 580 on an H200).
 fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
     let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
-    (
-        first.next_multiple_of(PAGE_BYTES).saturating_sub(bytes),
-        bytes,
-    )
+    let end = first.next_multiple_of(PAGE_BYTES);
+    (end.saturating_sub(bytes), bytes)
 }
 
 #[cfg(test)]

@@ -26,12 +26,8 @@ pub fn nodes(
         return ask(nodes, count);
     };
     let all = rows(false, |[nodes], _, count| ask(nodes, count));
-    give(
-        all.map(|all| shown(&owners, all)),
-        [nodes],
-        null_mut(),
-        count,
-    )
+    let all = all.map(|all| shown(&owners, all));
+    give(all, [nodes], null_mut(), count)
 }
 
 pub fn edges(

@@ -1,5 +1,4 @@
-//! Notes the program's memory: what the host allocates, copies and fills, and what no host call allocates, device variables and the
-//! heap of device-side `malloc`.
+//! Notes the program's memory: the host's allocations, copies and fills, device variables, and the heap of device-side `malloc`.
 
 use super::runtime::{Runtime, runtime, session};
 use crate::cuda::device::{current_device, symbol_address};
@@ -243,15 +242,11 @@ pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
 }
 
 pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
-    let (first, offset) = (
-        [c.dstHost as u64, c.dstDevice],
-        [c.dstXInBytes, c.dstY, c.dstZ],
-    );
+    let first = [c.dstHost as u64, c.dstDevice];
+    let offset = [c.dstXInBytes, c.dstY, c.dstZ];
     let to = side(c.dstMemoryType, first, offset, [c.dstPitch, c.dstHeight]);
-    let (first, offset) = (
-        [c.srcHost as u64, c.srcDevice],
-        [c.srcXInBytes, c.srcY, c.srcZ],
-    );
+    let first = [c.srcHost as u64, c.srcDevice];
+    let offset = [c.srcXInBytes, c.srcY, c.srcZ];
     let from = side(c.srcMemoryType, first, offset, [c.srcPitch, c.srcHeight]);
     note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }

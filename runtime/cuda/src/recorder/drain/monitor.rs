@@ -21,6 +21,8 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time without progress after which a kernel is reported by default.
+const WATCHDOG: Duration = Duration::from_secs(30);
 
 /// A launch whose end the monitor handles.
 pub enum Item {
@@ -56,8 +58,9 @@ impl Monitor {
     pub fn start(ordinal: c_int) -> Self {
         let (sender, receiver) = channel();
         let done = Arc::new(AtomicU64::new(0));
+        let patience = session().config().watchdog.unwrap_or(WATCHDOG);
         let worker = Worker {
-            watchdog: watchdog(),
+            watchdog: Some(patience).filter(|time| !time.is_zero()),
             silences: HashMap::new(),
             done: done.clone(),
         };
@@ -251,13 +254,6 @@ impl Worker {
             }
         }
     }
-}
-
-/// Returns the time without progress after which a kernel is reported.
-fn watchdog() -> Option<Duration> {
-    const DEFAULT: Duration = Duration::from_secs(30);
-    let time = session().config().watchdog.unwrap_or(DEFAULT);
-    Some(time).filter(|time| !time.is_zero())
 }
 
 fn name(launch: &Launch) -> String {

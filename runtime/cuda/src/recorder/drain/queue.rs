@@ -183,14 +183,9 @@ impl Queue {
     /// Notes the kernel's end and waits until all of its records are taken.
     pub fn finished(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Finished);
-        let mut state = self.state.lock();
-        while state
-            .launches
-            .iter()
-            .any(|other| std::ptr::eq(other.as_ref(), ticket))
-        {
-            self.changed.wait(&mut state);
-        }
+        let is_it = |other: &Arc<Ticket>| std::ptr::eq(other.as_ref(), ticket);
+        let waiting = |state: &mut State| state.launches.iter().any(is_it);
+        self.changed.wait_while(&mut self.state.lock(), waiting);
     }
 
     /// Removes a launch of which no part is in the stream. Must not be used for launches whose ends the device counts.

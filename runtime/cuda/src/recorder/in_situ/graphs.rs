@@ -7,7 +7,7 @@
 //! A trace launches the program's instance, and the plan only tells which copies and fills occur between the kernels.
 
 use super::InSitu;
-use super::graph_nodes::{kernel_apart, take_by_name};
+use super::graph_nodes::{stub_of, take_by_name};
 use crate::cuda::graph::{LoneNode, NodeKind, with_relaxed_capture};
 use crate::cuda::{
     CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
@@ -143,8 +143,11 @@ impl Plan {
             self.shape.push((kind, before));
             let work = match kind {
                 NodeKind::KERNEL if in_situ => {
-                    let (node, stub) = kernel_apart(node, known)?;
-                    NodeWork::Kernel { node, stub }
+                    let parameters = node.kernel()?;
+                    NodeWork::Kernel {
+                        stub: stub_of(node, &parameters, known),
+                        node: LoneNode::kernel(node, &parameters)?,
+                    }
                 }
                 NodeKind::KERNEL => {
                     let by_name = || take_by_name(node, known);

@@ -126,10 +126,10 @@ impl OnDevice {
             let before = shared.launches;
             let launches = (2 * before).max(number + 1).next_power_of_two();
             let memory = device_memory(4 * launches, "list of launches")?;
-            let from = shared.context.kernels as *const c_void;
-            let (to, kind) = (
+            let kind = cudaMemcpyKind::cudaMemcpyDeviceToDevice;
+            let (to, from) = (
                 memory as *mut c_void,
-                cudaMemcpyKind::cudaMemcpyDeviceToDevice,
+                shared.context.kernels as *const c_void,
             );
             // SAFETY: both lists are at least as long as the copy; the old one is not freed, since kernels may still read
             // it.

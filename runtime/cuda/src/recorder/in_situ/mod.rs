@@ -135,7 +135,7 @@ impl InSitu {
 
     pub fn freed(&self, address: u64) {
         for device in self.devices.lock().values() {
-            device.shared.lock().shadow.freed(address);
+            device.shared.lock().shadow.live.remove(&address);
         }
     }
 
@@ -149,7 +149,7 @@ impl InSitu {
         match ranges {
             Some(ranges) => self.fill(ranges, UNKNOWN, into),
             None => {
-                let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live();
+                let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live.clone();
                 let all: Vec<_> = self.devices.lock().values().flat_map(live).collect();
                 self.fill(&all, UNKNOWN, into);
             }
@@ -188,7 +188,7 @@ impl InSitu {
 impl OnDevice {
     fn new(ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, RecordError> {
         let tables = tables::allocate()?;
-        let mut shadow = Shadow::new(session().config().shadow_memory);
+        let mut shadow = Shadow::default();
         let places = shadow.table()?;
         let context = Context {
             version: VERSION,

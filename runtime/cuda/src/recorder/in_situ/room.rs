@@ -21,12 +21,10 @@ impl InSitu {
         let Some(device) = self.devices.lock().get(&current_device()).cloned() else {
             return false;
         };
-        let given = device.give_back_idle().and_then(|is_done| {
-            if is_done {
-                return Ok(true);
-            }
-            device.give_up_a_piece(bytes)
-        });
+        let given = match device.give_back_idle() {
+            Ok(false) => device.give_up_a_piece(bytes),
+            given => given,
+        };
         given.unwrap_or_else(|error| {
             session().warning(format!("failed to free shadow memory: {error}"));
             false
@@ -41,7 +39,7 @@ impl OnDevice {
         bytes: u64,
         pattern: u8,
     ) -> Result<(), RecordError> {
-        self.shared.lock().shadow.allocated(address, bytes);
+        self.shared.lock().shadow.live.insert(address, bytes);
         let covered = match self.cover(address, bytes) {
             Err(_) if matches!(self.give_back_idle(), Ok(true)) => self.cover(address, bytes),
             covered => covered,

@@ -6,6 +6,7 @@ use super::layout::{
 };
 use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
+use crate::recorder::runtime::session;
 use std::collections::BTreeMap;
 
 /// Initial number of places in the table.
@@ -23,9 +24,8 @@ pub struct Shadow {
     /// Pieces by the number of their first block.
     pieces: BTreeMap<u64, Piece>,
     /// The program's allocations: first byte → size.
-    live: BTreeMap<u64, u64>,
+    pub live: BTreeMap<u64, u64>,
     places: usize,
-    limit: Option<u64>,
     /// Whether some memory may have got its shadow after it was written, so that the writers are unknown.
     pub has_forgotten: bool,
 }
@@ -53,26 +53,6 @@ const WORD: Unit = (4, ENTRY_BYTES, |piece| piece.memory);
 const LINE: Unit = (LINE_BYTES, STORED_IN_BYTES, Piece::lines);
 
 impl Shadow {
-    pub fn new(limit: Option<u64>) -> Self {
-        Shadow {
-            limit,
-            ..Shadow::default()
-        }
-    }
-
-    pub fn allocated(&mut self, address: u64, bytes: u64) {
-        self.live.insert(address, bytes);
-    }
-
-    pub fn freed(&mut self, address: u64) {
-        self.live.remove(&address);
-    }
-
-    /// Returns the first byte and the size of each of the program's allocations.
-    pub fn live(&self) -> Vec<(u64, u64)> {
-        self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
-    }
-
     pub fn bytes(&self) -> u64 {
         self.pieces.values().map(Piece::bytes).sum()
     }
@@ -117,7 +97,7 @@ impl Shadow {
     }
 
     fn check_limit(&self, bytes: u64) -> Result<(), RecordError> {
-        if let Some(limit) = self.limit {
+        if let Some(limit) = session().config().shadow_memory {
             if self.bytes() + bytes > limit {
                 return Err(RecordError::ShadowMemoryLimit(limit));
             }

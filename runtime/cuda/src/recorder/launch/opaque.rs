@@ -107,12 +107,8 @@ fn launched(
     }
     record(events[1], into.stream());
     let call = CALL.with_borrow(|call| call.as_ref().and_then(|call| (**call).clone()));
-    let written: Option<Vec<(u64, u64)>> = (call.as_ref()).map(|call| {
-        call.writes
-            .iter()
-            .flat_map(|block| block.ranges())
-            .collect()
-    });
+    let writes = call.as_ref().map(|call| call.writes.iter());
+    let written = writes.map(|writes| writes.flat_map(|block| block.ranges()).collect::<Vec<_>>());
     runtime.in_situ.may_have_written(written.as_deref(), into);
     let stream = runtime.stream(into);
     let launch = session().opaque_launch(stream, kernel.as_deref(), geometry, call);

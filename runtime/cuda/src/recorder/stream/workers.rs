@@ -6,7 +6,7 @@ use super::settings::Settings;
 use super::shared::SharedRing;
 use super::wire::Emit;
 use crate::recorder::drain::queue::{Queue, Ticket};
-use crate::recorder::thesis::consumer::{Ending, NAP_LONGEST, NAP_SHORTEST, Sink};
+use crate::recorder::thesis::consumer::{Ending, NAP_LONGEST, NAP_SHORTEST, QUIET_AFTER, Sink};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,9 +21,7 @@ const ALERT: Duration = Duration::from_micros(100);
 const MOST_AT_ONCE: usize = 64;
 /// How long a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
-/// How long encoded accesses wait for more before they are written, so that a killed program's capture shows how far it got.
-const QUIET_AFTER: Duration = Duration::from_millis(200);
-/// Like `QUIET_AFTER`, but while more accesses arrive.
+/// How long encoded accesses wait while more arrive before they are written; [`QUIET_AFTER`] is for when none do.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Bytes that the memory sink of a worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
@@ -82,13 +80,12 @@ impl Team {
             ending.broken += part.broken;
             *workers += 1;
         }
-        let mut complete = Vec::new();
-        let is_complete = |(workers, _): &mut (usize, Ending)| *workers >= self.size;
-        while let Some((_, ending)) = arrived.launches.pop_front_if(is_complete) {
-            complete.push((arrived.first_serial, ending));
-            arrived.first_serial += 1;
-        }
-        end(complete);
+        let is_complete = |(workers, _): &&(usize, Ending)| *workers >= self.size;
+        let number = arrived.launches.iter().take_while(is_complete).count();
+        let first = arrived.first_serial;
+        arrived.first_serial += number as u64;
+        let complete = arrived.launches.drain(..number).map(|(_, ending)| ending);
+        end((first..).zip(complete).collect());
     }
 }
 
