@@ -148,7 +148,6 @@ impl OnDevice {
 
     /// Copies the sums out and clears them, in stream order.
     fn fetch(self: Arc<Self>, slot: Slot, stream: Stream) -> Result<Results, RecordError> {
-        let done = (runtime().events.take()).ok_or(RecordError::NoEventForResults)?;
         let from = self.shared.lock().context.sums + (slot.number * SLOT_BYTES) as u64;
         let to = slot.memory().at();
         // SAFETY: both sides hold `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
@@ -157,6 +156,7 @@ impl OnDevice {
         // SAFETY: the sums take `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
         let cleared = unsafe { memory::fill(from, 0, SLOT_BYTES, stream) };
         cleared.check("clear the sums of a launch")?;
+        let done = (runtime().events.take()).ok_or(RecordError::NoEventForResults)?;
         done.record(stream);
         let write = move |active: &ActiveLaunch| self.write_sums(&slot, active);
         Ok(Results {
