@@ -93,16 +93,6 @@ const SINKS: [(&str, RecordSink); 3] = [
     ("count", RecordSink::Count),
 ];
 
-impl KeepThreads {
-    fn value(&self) -> OsString {
-        match self {
-            KeepThreads::None => "0".into(),
-            KeepThreads::All => "1".into(),
-            KeepThreads::At(file) => file.into(),
-        }
-    }
-}
-
 impl Config {
     /// Reads the configuration from environment variables, which `lookup` returns by name. Empty variables count as absent.
     ///
@@ -184,8 +174,10 @@ impl Config {
         path(SUMMARY, &self.summary);
         path(PROBE_RESULTS, &self.probe_results);
         let default = Config::default();
-        if self.probe_threads != default.probe_threads {
-            set.push((PROBE_THREADS, self.probe_threads.value()));
+        match &self.probe_threads {
+            KeepThreads::None => {}
+            KeepThreads::All => set.push((PROBE_THREADS, "1".into())),
+            KeepThreads::At(file) => set.push((PROBE_THREADS, file.into())),
         }
         let mut text = |name, value: Option<String>| {
             set.extend(value.map(|value| (name, value.into())));

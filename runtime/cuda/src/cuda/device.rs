@@ -1,6 +1,7 @@
 //! Devices, their events, and kernel attributes from the runtime.
 
 use super::loader::find_in_runtime;
+use super::memory::free_and_total;
 use super::{CudaError, Event, Status, Stub, ask, cuda};
 use cudarc::runtime::sys::{cudaDeviceAttr, cudaFuncAttributes};
 use parking_lot::Mutex;
@@ -202,9 +203,8 @@ pub fn resources_of(
 
 /// Returns whether CUDA's own exit handler has run.
 pub fn is_unloading() -> bool {
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: both pointers point to numbers.
-    unsafe { cuda!(cudaMemGetInfo(&mut free, &mut total)) == Status::CUDART_UNLOADING }
+    let is_it = |status| status == Status::CUDART_UNLOADING;
+    matches!(free_and_total(), Err(CudaError::Call { status, .. }) if is_it(status))
 }
 
 /// Returns the address of a device variable, given its shadow on the host. Loads its module.

@@ -122,38 +122,6 @@ pub unsafe fn launch(
     }
 }
 
-/// Runs `work` in a new stream and waits only for that stream, because a kernel in one of the program's streams may be
-/// waiting for a later launch.
-pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
-    const NON_BLOCKING: u32 = 1;
-    let mut stream = null_mut();
-    // SAFETY: the pointer points to a handle.
-    let made = unsafe { driver!(cuStreamCreate(&mut stream, NON_BLOCKING)) };
-    check(made, doing)?;
-    let worked = work(Stream::from_raw(stream.cast()));
-    // SAFETY: the stream was made above and is destroyed once.
-    let waited =
-        unsafe { driver!(cuStreamSynchronize(stream)).max(driver!(cuStreamDestroy_v2(stream))) };
-    check(worked.max(waited), doing)
-}
-
-/// Copies `out.len()` bytes from the device.
-pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
-    alone("read device memory", |stream| {
-        let (to, bytes) = (out.as_mut_ptr().cast(), out.len());
-        // SAFETY: the destination holds `bytes` bytes and is not used until the stream has been synchronized.
-        unsafe { driver!(cuMemcpyDtoHAsync_v2(to, address, bytes, stream.raw())) }
-    })
-}
-
-pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
-    alone("write the trace's device memory", |stream| {
-        let (from, bytes) = (words.as_ptr().cast(), size_of_val(words));
-        // SAFETY: both sides hold `bytes` bytes; the source outlives the wait for the stream.
-        unsafe { driver!(cuMemcpyHtoDAsync_v2(address, from, bytes, stream.raw())) }
-    })
-}
-
 /// Returns the start address and the size in bytes of the allocation that contains `address`.
 pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
     let (mut start, mut bytes) = (0, 0);

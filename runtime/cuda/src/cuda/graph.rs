@@ -8,6 +8,7 @@ use cudarc::runtime::sys::{
     cudaGraphNodeType, cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams,
     cudaStreamCaptureMode, cudaStreamCaptureStatus,
 };
+use std::array::from_fn;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -83,49 +84,55 @@ pub fn last_captured(stream: Stream) -> Option<GraphNode> {
     captured(stream)?.1
 }
 
+/// Nodes that a list of CUDA has in a row, and the data of their edge.
+pub type Row<const NODES: usize> = ([GraphNode; NODES], u64);
+
+/// Returns all rows from `ask`, which gets null pointers and a place for the number of rows, or columns with room for that number.
+pub fn rows<const NODES: usize>(
+    has_data: bool,
+    ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
+) -> Result<Vec<Row<NODES>>, Status> {
+    let mut count = 0;
+    ask([null_mut(); NODES], null_mut(), &mut count).ok()?;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut columns: [Vec<GraphNode>; NODES] = from_fn(|_| vec![GraphNode::NULL; count]);
+    let mut data = vec![0; count];
+    let places = columns.each_mut().map(|column| column.as_mut_ptr());
+    let place = if has_data {
+        data.as_mut_ptr()
+    } else {
+        null_mut()
+    };
+    ask(places, place, &mut count).ok()?;
+    let row = |(row, data)| (columns.each_ref().map(|column| column[row]), data);
+    Ok((0..).zip(data).take(count).map(row).collect())
+}
+
 impl Graph {
     pub fn nodes(self) -> Result<Vec<GraphNode>, CudaError> {
-        const DOING: &str = "list the nodes of a CUDA graph";
-        // SAFETY: the pointer points to a number.
-        let get =
-            |count: &mut _| unsafe { cuda!(cudaGraphGetNodes(self.raw(), null_mut(), count)) };
-        let mut nodes = vec![GraphNode::NULL; ask(DOING, 0, get)?];
-        if !nodes.is_empty() {
-            let (first, all) = (nodes.as_mut_ptr().cast(), nodes.len());
-            // SAFETY: there is room for `all` handles, which are as large as pointers.
-            let get = |count: &mut _| unsafe { cuda!(cudaGraphGetNodes(self.raw(), first, count)) };
-            ask(DOING, all, get)?;
-        }
-        Ok(nodes)
+        let nodes = rows(false, |[nodes], _, count| {
+            // SAFETY: `rows` passes null, or room for `count` handles.
+            unsafe { cuda!(cudaGraphGetNodes(self.raw(), nodes.cast(), count)) }
+        });
+        let nodes = nodes.map_err(CudaError::of("list the nodes of a CUDA graph"))?;
+        Ok(nodes.into_iter().map(|([node], _)| node).collect())
     }
 
     /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA returns an
     /// error for edges with data.
     pub fn edges(self) -> Result<Vec<(GraphNode, GraphNode)>, CudaError> {
-        const DOING: &str = "list the edges of a CUDA graph";
-        let get = |from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: &mut usize| {
-            // SAFETY: the pointers are null, or point to `count` handles or words; a word is as large as an edge's data.
-            unsafe {
-                cuda!(cudaGraphGetEdges_v2(
-                    self.raw(),
-                    from.cast(),
-                    to.cast(),
-                    data.cast(),
-                    count
-                ))
-            }
-        };
-        let null = null_mut();
-        let count = ask(DOING, 0, |count| get(null, null, null_mut(), count))?;
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let mut from = vec![GraphNode::NULL; count];
-        let (mut to, mut data) = (from.clone(), vec![0; count]);
-        ask(DOING, count, |count| {
-            get(from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), count)
-        })?;
-        Ok(from.into_iter().zip(to).collect())
+        let edges = rows(true, |[from, to], data, count| {
+            let (graph, from, to) = (self.raw(), from.cast(), to.cast());
+            // SAFETY: `rows` passes null, or room for `count` handles and words; a word is as large as an edge's data.
+            unsafe { cuda!(cudaGraphGetEdges_v2(graph, from, to, data.cast(), count)) }
+        });
+        let edges = edges.map_err(CudaError::of("list the edges of a CUDA graph"))?;
+        Ok(edges
+            .into_iter()
+            .map(|([from, to], _)| (from, to))
+            .collect())
     }
 
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {

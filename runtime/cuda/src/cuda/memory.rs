@@ -66,17 +66,35 @@ pub unsafe fn free_device_memory(address: u64) -> Status {
 
 /// Allocates device memory with a copy of `words`. It is valid until the context ends.
 pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
-    const DOING: &str = "write the trace's device memory";
-    let bytes = size_of_val(words);
-    let address = device_memory(bytes.max(8), "trace")?;
-    // The legacy stream would wait for all others, which is an error while one of them is being captured into a graph.
-    let stream = Stream::create()?;
-    // SAFETY: both sides hold `bytes` bytes, and the source lives until the stream has been synchronized.
-    let copied = unsafe { copy_to_device(address, words.as_ptr().cast(), bytes, stream) };
-    for status in [copied, stream.synchronize(), stream.destroy()] {
-        status.check(DOING)?;
-    }
+    let address = device_memory(size_of_val(words).max(8), "trace")?;
+    write(address, words)?;
     Ok(address)
+}
+
+/// Runs `work` in a new stream and waits only for that stream, because a kernel in one of the program's streams may be
+/// waiting for a later launch. The legacy stream would wait for all others, which is an error while one of them is being
+/// captured into a graph.
+pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
+    let stream = Stream::create()?;
+    let worked = work(stream);
+    let waited = stream.synchronize().max(stream.destroy());
+    worked.max(waited).check(doing)
+}
+
+/// Copies `out.len()` bytes from the device.
+pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
+    alone("read device memory", |stream| {
+        // SAFETY: the destination is as long as the copy, and is not used until the stream has been synchronized.
+        unsafe { copy_to_host(out.as_mut_ptr().cast(), address, out.len(), stream) }
+    })
+}
+
+pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
+    alone("write the trace's device memory", |stream| {
+        let (from, bytes) = (words.as_ptr().cast(), size_of_val(words));
+        // SAFETY: both sides hold `bytes` bytes; the source outlives the wait for the stream.
+        unsafe { copy_to_device(address, from, bytes, stream) }
+    })
 }
 
 /// Returns the words of structures that the device reads.
@@ -117,10 +135,8 @@ pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream:
 ///
 /// Same as for [`copy_to_device`].
 pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Stream) -> Status {
-    let (from, kind) = (
-        from as *const c_void,
-        cudaMemcpyKind::cudaMemcpyDeviceToHost,
-    );
+    let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
+    let from = from as *const c_void;
     // SAFETY: by the contract above, both sides hold `bytes` bytes.
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }

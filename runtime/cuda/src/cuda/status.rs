@@ -48,13 +48,7 @@ impl Status {
     }
 
     pub fn check(self, doing: impl Into<Cow<'static, str>>) -> Result<(), CudaError> {
-        if self.is_success() {
-            return Ok(());
-        }
-        Err(CudaError::Call {
-            doing: doing.into(),
-            status: self,
-        })
+        self.ok().map_err(CudaError::of(doing))
     }
 
     pub fn ok(self) -> Result<(), Self> {
@@ -100,6 +94,13 @@ pub enum CudaError {
     DriverBefore12_4,
     #[error("failed to find the heap of device-side malloc: it has no room for even one byte")]
     NoHeap,
+}
+
+impl CudaError {
+    pub fn of(doing: impl Into<Cow<'static, str>>) -> impl FnOnce(Status) -> Self {
+        let doing = doing.into();
+        move |status| CudaError::Call { doing, status }
+    }
 }
 
 pub fn ask<T>(

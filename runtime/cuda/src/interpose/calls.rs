@@ -47,16 +47,13 @@ impl Function {
         let function = calls::function(&self.name.to_string_lossy());
         let known = function
             .and_then(|function| function.known(arguments, |at| driver::allocation_of(at).ok()));
-        let (known, lent) = match known {
-            Some((mut known, lent)) => {
-                known.writes.extend_from_slice(&LENT.lock());
-                (Some(known), lent)
-            }
-            None => (None, Vec::new()),
-        };
+        let (mut known, lent) = known.unzip();
+        if let Some(known) = &mut known {
+            known.writes.extend_from_slice(&LENT.lock());
+        }
         let status = in_known_call(known, call);
         let mut all = LENT.lock();
-        for block in lent.into_iter().filter(|_| status == 0) {
+        for block in lent.into_iter().flatten().filter(|_| status == 0) {
             if !all.contains(&block) {
                 all.push(block);
             }

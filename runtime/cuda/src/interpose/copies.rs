@@ -1,14 +1,14 @@
-//! Copies by the host, through both of CUDA's APIs.
+//! Copies and fills by the host, through both of CUDA's APIs.
 
-use super::interposed;
+use super::{interposed, then};
 use crate::cuda::device::symbol_address;
 use crate::cuda::memory::is_on_device;
-use crate::cuda::{Status, Stream, StreamArgument};
-use crate::recorder::host_access::{Rows, note_copy, note_driver_2d};
+use crate::cuda::{Stream, StreamArgument};
+use crate::recorder::host_access::{Rows, note_copy, note_driver_2d, note_fill};
 use crate::recorder::runtime::session;
 use cudarc::driver::sys::CUDA_MEMCPY2D_v2;
-use cudarc::runtime::sys::{cudaMemcpyKind, cudaPitchedPtr, cudaPos};
-use std::ffi::{c_int, c_void};
+use cudarc::runtime::sys::{cudaExtent, cudaMemcpyKind, cudaPitchedPtr, cudaPos};
+use std::ffi::{c_int, c_uint, c_void};
 use superstep_runtime_core::cuda::Copy3d;
 use superstep_trace::Gap;
 
@@ -31,13 +31,8 @@ fn note_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArg
 }
 
 fn note(to: u64, from: u64, bytes: usize, kind: c_int, into: StreamArgument) {
-    note_box(
-        Rows::new(to, 0),
-        Rows::new(from, 0),
-        kind,
-        [bytes, 1, 1],
-        into,
-    );
+    let [to, from] = [to, from].map(|address| Rows::new(address, 0));
+    note_box(to, from, kind, [bytes, 1, 1], into);
 }
 
 fn rows(address: *const c_void, row_bytes: usize) -> Rows {
@@ -52,16 +47,9 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     if !copy.source_array.is_null() || !copy.destination_array.is_null() {
         return session().gap(Gap::ArrayCopy);
     }
-    let side = |memory: &cudaPitchedPtr, position: &cudaPos| {
-        let row_bytes = memory.pitch as u64;
-        let slice_bytes = row_bytes * memory.ysize as u64;
-        let offset =
-            position.x as u64 + position.y as u64 * row_bytes + position.z as u64 * slice_bytes;
-        Rows {
-            address: memory.ptr as u64 + offset,
-            row_bytes,
-            slice_bytes,
-        }
+    let side = |memory: &cudaPitchedPtr, at: &cudaPos| {
+        let pitches = [memory.pitch, memory.ysize];
+        Rows::within(memory.ptr as u64, [at.x, at.y, at.z], pitches)
     };
     let to = side(&copy.destination, &copy.destination_position);
     let from = side(&copy.source, &copy.source_position);
@@ -72,17 +60,6 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
 /// Returns the device address of byte `offset` in a variable, or 0 if the runtime does not know the variable.
 fn symbol(shadow: *const c_void, offset: usize) -> u64 {
     symbol_address(shadow).map_or(0, |address| address + offset as u64)
-}
-
-/// Runs the real call, and notes it if it succeeds.
-macro_rules! then {
-    ($real:ident, $note:expr) => {{
-        let status = $real();
-        if status.is_success() {
-            $note;
-        }
-        status
-    }};
 }
 
 interposed! { in_stream:
@@ -137,14 +114,11 @@ interposed! {
     }
 }
 
-fn copied_2d(status: Status, copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) -> Status {
-    if status.is_success()
-        // SAFETY: the caller passes the structure, or null; the driver has accepted its memory types.
-        && let Some(copy) = unsafe { copy.as_ref() }
-    {
+fn note_2d(copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) {
+    // SAFETY: the caller passes the structure, or null; the driver has accepted its memory types.
+    if let Some(copy) = unsafe { copy.as_ref() } {
         note_driver_2d(copy, into);
     }
-    status
 }
 
 interposed! { driver in_stream:
@@ -164,11 +138,49 @@ interposed! { driver in_stream:
     ) |real, into| { then!(real, note(to, from, bytes, DEVICE_TO_DEVICE, into)) }
 
     [cuMemcpy2D_v2, cuMemcpy2D_v2_ptds: true] [cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz: true](copy: *const CUDA_MEMCPY2D_v2)
-    |real, into| { copied_2d(real(), copy, into) }
+    |real, into| { then!(real, note_2d(copy, into)) }
 }
 
 interposed! { driver:
     [cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds: true](copy: *const CUDA_MEMCPY2D_v2) |real, per_thread| {
-        copied_2d(real(), copy, default_stream(per_thread))
+        then!(real, note_2d(copy, default_stream(per_thread)))
     }
+}
+
+// The capture has one byte for the value, like the runtime's fill functions.
+interposed! { in_stream:
+    [cudaMemset, cudaMemset_ptds: true] [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](
+        memory: *mut c_void, value: c_int, bytes: usize,
+    ) |real, into| { then!(real, note_fill(rows(memory, 0), value as u8, [bytes, 1, 1], into)) }
+
+    [cudaMemset2D, cudaMemset2D_ptds: true] [cudaMemset2DAsync, cudaMemset2DAsync_ptsz: true](
+        memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize,
+    ) |real, into| { then!(real, note_fill(rows(memory, pitch), value as u8, [width, height, 1], into)) }
+
+    [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
+        memory: cudaPitchedPtr, value: c_int, extent: cudaExtent,
+    ) |real, into| {
+        let rows = Rows::within(memory.ptr as u64, [0; 3], [memory.pitch, memory.ysize]);
+        then!(real, note_fill(rows, value as u8, [extent.width, extent.height, extent.depth], into))
+    }
+}
+
+fn note_elements<T>(to: u64, value: u8, count: usize, into: StreamArgument) {
+    note_fill(
+        Rows::new(to, 0),
+        value,
+        [count * size_of::<T>(), 1, 1],
+        into,
+    );
+}
+
+interposed! { driver in_stream:
+    [cuMemsetD8_v2, cuMemsetD8_v2_ptds: true] [cuMemsetD8Async, cuMemsetD8Async_ptsz: true](to: u64, value: u8, count: usize)
+    |real, into| { then!(real, note_elements::<u8>(to, value, count, into)) }
+
+    [cuMemsetD16_v2, cuMemsetD16_v2_ptds: true] [cuMemsetD16Async, cuMemsetD16Async_ptsz: true](to: u64, value: u16, count: usize)
+    |real, into| { then!(real, note_elements::<u16>(to, value as u8, count, into)) }
+
+    [cuMemsetD32_v2, cuMemsetD32_v2_ptds: true] [cuMemsetD32Async, cuMemsetD32Async_ptsz: true](to: u64, value: c_uint, count: usize)
+    |real, into| { then!(real, note_elements::<u32>(to, value as u8, count, into)) }
 }

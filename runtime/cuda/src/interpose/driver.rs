@@ -4,7 +4,6 @@
 //! the kernels in proprietary libraries or in modules that the program loads itself: their launches are opaque.
 
 use super::copies::*;
-use super::fills::*;
 use super::interposed;
 use super::memory::*;
 use super::processes::*;
@@ -40,7 +39,7 @@ fn launch(call: Call<'_>, form: Form) -> Status {
 fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
     let recorded = runtime()
         .kernel(call.stub)
-        .filter(|kernel| kernel.recorder.is_some() && runtime().is_probed());
+        .filter(|kernel| kernel.probe.is_some() && runtime().is_probed());
     if let Some(kernel) = recorded.filter(|_| !extra.is_null()) {
         session().fault(format!(
             "failed to trace a launch of {}: its arguments are passed as a single block (extra); pass one pointer per argument",
@@ -125,12 +124,8 @@ fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     })
 }
 
-/// Replaces the requested driver function with ours.
-///
-/// # Safety
-///
-/// `symbol` must be null or a zero-terminated name, and `function` null or a pointer to a pointer.
-unsafe fn entry(
+/// Replaces the requested driver function with ours. `symbol` is null or a name, and `function` null or a pointer to a pointer.
+fn entry(
     status: Status,
     symbol: *const c_char,
     function: *mut *mut c_void,
@@ -143,9 +138,9 @@ unsafe fn entry(
         return status;
     }
     let per_thread = flags & PER_THREAD != 0 || per_thread && flags == 0;
-    // SAFETY: the caller passes a zero-terminated name.
+    // SAFETY: the program passes a zero-terminated name.
     let name = unsafe { CStr::from_ptr(symbol) }.to_bytes();
-    // SAFETY: the caller passes room for a pointer; the driver has just written a function's address or null.
+    // SAFETY: the program passes room for a pointer; the driver has just written a function's address or null.
     let found = unsafe { &mut *function };
     let ours = match name {
         // This name can mean either of two functions, depending on the CUDA version for which the caller was built.
@@ -165,27 +160,23 @@ interposed! {
     [cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, flags: u64, found: *mut c_int,
     ) |real, per_thread| {
-        // SAFETY: the program passes a name, and room for a pointer.
-        unsafe { entry(real(), symbol, function, flags, per_thread) }
+        entry(real(), symbol, function, flags, per_thread)
     }
     [cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, version: c_uint, flags: u64, found: *mut c_int,
     ) |real, per_thread| {
-        // SAFETY: the program passes a name, and room for a pointer.
-        unsafe { entry(real(), symbol, function, flags, per_thread) }
+        entry(real(), symbol, function, flags, per_thread)
     }
 }
 
 interposed! { driver:
     [cuGetProcAddress](symbol: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) |real| {
-        // SAFETY: the caller passes a name, and room for a pointer.
-        unsafe { entry(real(), symbol, function, flags, false) }
+        entry(real(), symbol, function, flags, false)
     }
     [cuGetProcAddress_v2](
         symbol: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64, found: *mut c_int,
     ) |real| {
-        // SAFETY: the caller passes a name, and room for a pointer.
-        unsafe { entry(real(), symbol, function, flags, false) }
+        entry(real(), symbol, function, flags, false)
     }
     [cuGraphLaunch, cuGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
         opaque::launch_graph(instance, StreamArgument { handle: stream, per_thread }, real)

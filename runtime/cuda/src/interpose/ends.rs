@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 /// Blocks until all launches are written, or until there is no more progress.
 fn wait() {
-    signals::wait(STALL.as_millis() as u64);
+    signals::wait(STALL);
 }
 
 fn end(status: c_int) -> ! {

@@ -1,6 +1,6 @@
 //! CUDA graphs: captures, explicit nodes, instances and launches.
 
-use super::{interposed, unless_probed};
+use super::{interposed, then, unless_probed};
 use crate::cuda::graph::NodeKind;
 use crate::cuda::{Event, Graph, GraphExec, GraphNode, Status, Stream, StreamArgument, cuda};
 use crate::model::own_nodes;
@@ -24,13 +24,6 @@ fn slice<'a>(nodes: Nodes, count: usize) -> &'a [GraphNode] {
     unsafe { std::slice::from_raw_parts(nodes, count) }
 }
 
-fn began(status: Status) -> Status {
-    if status.is_success() {
-        runtime().graphs.capture_began();
-    }
-    status
-}
-
 const DEVICE_LAUNCH: u64 = cudaGraphInstantiateFlags::cudaGraphInstantiateFlagDeviceLaunch as u64;
 
 fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u64) -> Status {
@@ -52,12 +45,6 @@ fn does(instance: GraphExec, graph: Graph) {
     runtime.in_situ.instantiated(instance, graph);
 }
 
-fn changed(status: Status, instance: GraphExec, node: GraphNode, change: NodeChange<'_>) -> Status {
-    runtime()
-        .in_situ
-        .node_changed(status, instance, node, change)
-}
-
 /// Notes a change to a copy or fill in an instance. `set` makes the same change to another node.
 fn memory_changed(
     status: Status,
@@ -65,7 +52,8 @@ fn memory_changed(
     node: GraphNode,
     set: impl Fn(GraphNode) -> Status,
 ) -> Status {
-    changed(status, instance, node, NodeChange::Memory(&set))
+    let change = NodeChange::Memory(&set);
+    (runtime().in_situ).node_changed(status, instance, node, change)
 }
 
 /// Returns the direction of a copy that CUDA has accepted.
@@ -114,28 +102,6 @@ fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Status) -> Statu
     real()
 }
 
-fn add_kernel_node(
-    handle: *mut GraphNode,
-    graph: Graph,
-    dependencies: &[GraphNode],
-    parameters: &cudaKernelNodeParams,
-) -> Status {
-    let add = |nodes: &[GraphNode], parameters: &cudaKernelNodeParams| {
-        let (node, first, count) = (handle.cast(), nodes.as_ptr().cast(), nodes.len());
-        // SAFETY: the handles are the program's own, and the parameters live during the call.
-        unsafe {
-            cuda!(cudaGraphAddKernelNode(
-                node,
-                graph.raw(),
-                first,
-                count,
-                parameters
-            ))
-        }
-    };
-    add_kernel(handle, graph, dependencies, parameters, &add)
-}
-
 fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
@@ -159,17 +125,12 @@ fn add_node(
             real,
         ),
         Some(NodeKind::KERNEL) => {
-            // SAFETY: the parameters are those of a kernel.
-            let kernel = unsafe { (*parameters).__bindgen_anon_1.kernel };
-            let kernel = cudaKernelNodeParams {
-                func: kernel.func,
-                gridDim: kernel.gridDim,
-                blockDim: kernel.blockDim,
-                sharedMemBytes: kernel.sharedMemBytes,
-                kernelParams: kernel.kernelParams,
-                extra: kernel.extra,
+            // SAFETY: the parameters are those of a kernel, whose two structures have the same layout (a test compares them).
+            let kernel = unsafe {
+                let parameters = &raw const (*parameters).__bindgen_anon_1;
+                &*parameters.cast::<cudaKernelNodeParams>()
             };
-            add_kernel_node(handle, graph, dependencies, &kernel)
+            add_kernel(handle, graph, dependencies, kernel)
         }
         Some(NodeKind::GRAPH) => {
             // SAFETY: the parameters are those of a child graph.
@@ -212,7 +173,7 @@ memory_changes! {
 
 interposed! {
     [cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz: true](stream: Stream, mode: c_int) |real| {
-        began(real())
+        then!(real, runtime().graphs.capture_began())
     }
     [cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz: true](
         stream: Stream, graph: Graph, dependencies: Nodes, edges: *const c_void, count: usize, mode: c_int,
@@ -220,7 +181,7 @@ interposed! {
         let runtime = runtime();
         let number = runtime.stream(StreamArgument { handle: stream, per_thread });
         runtime.graphs.forget_captured_buffer(graph, number);
-        began(real())
+        then!(real, runtime.graphs.capture_began())
     }
     [cudaStreamEndCapture, cudaStreamEndCapture_ptsz: true](stream: Stream, graph: *mut Graph) |real| {
         runtime().graphs.capture_ended();
@@ -232,7 +193,7 @@ interposed! {
         // SAFETY: the program passes parameters, or null.
         match unsafe { parameters.as_ref() } {
             Some(parameters) if !node.is_null() => {
-                add_kernel_node(node, graph, slice(dependencies, count), parameters)
+                add_kernel(node, graph, slice(dependencies, count), parameters)
             }
             _ => real(),
         }
@@ -269,7 +230,7 @@ interposed! {
             let status = real(parameters);
             // SAFETY: the caller passes parameters, or null.
             match unsafe { parameters.as_ref() } {
-                Some(given) => changed(status, instance, node, NodeChange::Kernel(given)),
+                Some(given) => runtime().in_situ.node_changed(status, instance, node, NodeChange::Kernel(given)),
                 None => status,
             }
         })
@@ -278,12 +239,12 @@ interposed! {
         let status = real();
         // SAFETY: the program passes parameters, or null.
         match unsafe { parameters.as_ref() } {
-            Some(&given) => changed(status, instance, node, NodeChange::Host(given)),
+            Some(&given) => runtime().in_situ.node_changed(status, instance, node, NodeChange::Host(given)),
             None => status,
         }
     }
     [cudaGraphNodeSetEnabled](instance: GraphExec, node: GraphNode, enabled: c_uint) |real| {
-        changed(real(), instance, node, NodeChange::Enabled(enabled != 0))
+        runtime().in_situ.node_changed(real(), instance, node, NodeChange::Enabled(enabled != 0))
     }
     [cudaGraphExecChildGraphNodeSetParams](instance: GraphExec, node: GraphNode, child: Graph) |real| {
         child_changed("cudaGraphExecChildGraphNodeSetParams", instance, node, real)
@@ -350,11 +311,7 @@ interposed! {
         instantiated(real(), instance, graph, flags)
     }
     [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real| {
-        let status = real();
-        if status.is_success() {
-            does(instance, graph);
-        }
-        status
+        then!(real, does(instance, graph))
     }
     [cudaGraphLaunch, cudaGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
         launch(instance, StreamArgument { handle: stream, per_thread }, real)

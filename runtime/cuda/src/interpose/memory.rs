@@ -1,6 +1,6 @@
 //! Allocations, through both of CUDA's APIs.
 
-use super::interposed;
+use super::{interposed, then};
 use crate::cuda::memory::forget_last_error;
 use crate::cuda::{Status, Stream};
 use crate::recorder::runtime::runtime;
@@ -16,44 +16,35 @@ fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: Allocati
     status
 }
 
-/// Retries an allocation of device memory for as long as shadow memory can make room for it.
-fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
-    with_room_for(bytes, &real, || {
-        forget_last_error();
-        real()
-    })
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Api {
+    Runtime,
+    Driver,
 }
 
-/// Like [`with_room`], for both APIs, which use the same result code for a lack of memory.
-fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> Status) -> Status {
+/// Retries an allocation of device memory for as long as shadow memory can make room for it. Both APIs use the same result code for
+/// a lack of memory, but only the runtime remembers it.
+fn with_room(api: Api, bytes: usize, real: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
-    let mut status = first();
+    let mut status = real();
     while status == Status::MEMORY_ALLOCATION && runtime.in_situ.make_room(bytes) {
-        status = again();
+        if api == Api::Runtime {
+            forget_last_error();
+        }
+        status = real();
     }
     status
 }
 
-fn by_runtime(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
-    noted(
-        with_room(bytes, real),
-        pointer,
-        bytes,
-        AllocationKind::Device,
-    )
-}
-
-fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
-    let status = with_room_for(bytes, &real, &real);
+fn on_device(
+    api: Api,
+    pointer: *mut *mut c_void,
+    bytes: usize,
+    real: impl Fn() -> Status,
+) -> Status {
+    let status = with_room(api, bytes, real);
     noted(status, pointer, bytes, AllocationKind::Device)
-}
-
-fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
-    if status.is_success() {
-        runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
-    }
-    status
 }
 
 /// Notes a free before it happens, since another thread may get the memory at once.
@@ -67,12 +58,8 @@ fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows:
         return status;
     }
     // SAFETY: the call has just written the pitch.
-    noted(
-        status,
-        pointer,
-        unsafe { *pitch } * rows,
-        AllocationKind::Device,
-    )
+    let bytes = unsafe { *pitch } * rows;
+    noted(status, pointer, bytes, AllocationKind::Device)
 }
 
 type Channels = *const cudaChannelFormatDesc;
@@ -88,7 +75,7 @@ fn element_bytes(channels: Channels) -> usize {
 }
 
 interposed! {
-    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| { by_runtime(pointer, bytes, real) }
+    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| { on_device(Api::Runtime, pointer, bytes, real) }
     [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Managed)
@@ -100,18 +87,18 @@ interposed! {
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
-        registered(real(), pointer, bytes)
+        then!(real, runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned))
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
-    |real| { by_runtime(pointer, bytes, real) }
+    |real| { on_device(Api::Runtime, pointer, bytes, real) }
     [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
         pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
-    ) |real| { by_runtime(pointer, bytes, real) }
+    ) |real| { on_device(Api::Runtime, pointer, bytes, real) }
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
-        pitched(with_room(width * height, real), pointer, pitch, height)
+        pitched(with_room(Api::Runtime, width * height, real), pointer, pitch, height)
     }
     [cudaMalloc3D](pitched: *mut cudaPitchedPtr, extent: cudaExtent) |real| {
-        let status = with_room(extent.width * extent.height * extent.depth, real);
+        let status = with_room(Api::Runtime, extent.width * extent.height * extent.depth, real);
         if status.is_success() && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.
             let memory = unsafe { *pitched };
@@ -123,13 +110,13 @@ interposed! {
     [cudaMallocArray](array: *mut *mut c_void, channels: Channels, width: usize, height: usize, flags: c_uint)
     |real| {
         let bytes = element_bytes(channels) * width * height.max(1);
-        noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
+        noted(with_room(Api::Runtime, bytes, real), array, bytes, AllocationKind::Array)
     }
     [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: cudaExtent, flags: c_uint)
     |real| {
         let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
         let bytes = element_bytes(channels) * elements;
-        noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
+        noted(with_room(Api::Runtime, bytes, real), array, bytes, AllocationKind::Array)
     }
     [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| { freed(pointer, real) }
     [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
@@ -137,15 +124,15 @@ interposed! {
 
 // `CUdeviceptr` is as large as a pointer.
 interposed! { driver:
-    [cuMemAlloc_v2](pointer: *mut *mut c_void, bytes: usize) |real| { by_driver(pointer, bytes, real) }
+    [cuMemAlloc_v2](pointer: *mut *mut c_void, bytes: usize) |real| { on_device(Api::Driver, pointer, bytes, real) }
     [cuMemAllocAsync, cuMemAllocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream) |real| {
-        by_driver(pointer, bytes, real)
+        on_device(Api::Driver, pointer, bytes, real)
     }
     [cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz: true](
         pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
-    ) |real| { by_driver(pointer, bytes, real) }
+    ) |real| { on_device(Api::Driver, pointer, bytes, real) }
     [cuMemAllocPitch_v2](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize, element_bytes: c_uint) |real| {
-        pitched(with_room_for(width * height, real, real), pointer, pitch, height)
+        pitched(with_room(Api::Driver, width * height, real), pointer, pitch, height)
     }
     [cuMemAllocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         noted(real(), pointer, bytes, AllocationKind::Managed)
@@ -157,7 +144,7 @@ interposed! { driver:
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cuMemHostRegister_v2](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
-        registered(real(), pointer, bytes)
+        then!(real, runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned))
     }
     [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| { freed(pointer, real) }
     [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }

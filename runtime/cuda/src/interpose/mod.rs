@@ -7,8 +7,6 @@ mod copies;
 mod dlsym;
 mod driver;
 mod ends;
-mod fills;
-mod functions;
 mod graphs;
 mod launches;
 mod memory;
@@ -23,7 +21,8 @@ use crate::recorder::runtime::{runtime, session};
 /// listed after `with`; `per_thread` tells whether stream 0 means the thread's own stream.
 ///
 /// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`.
-/// `driver:` is for libcuda functions, `nothing:` for runtime functions without a result.
+/// `driver:` is for libcuda functions, `returning` for runtime functions with another result than a status, and their result if
+/// libcudart lacks them.
 macro_rules! interposed {
     (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
     (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
@@ -40,12 +39,16 @@ macro_rules! interposed {
         });
     )*};
     (@family [$($library:tt)*] $($function:tt)*) => { interposed! { $($library)* $($function)* } };
-    (driver: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments
-            [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+    (driver: $($functions:tt)*) => {
+        interposed! { @all [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] $($functions)* }
     };
-    (nothing: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments [of_runtime -> (), ()] [$real $(with $($other)+)?] $body);)*
+    (returning $result:ty = $otherwise:expr; $($functions:tt)*) => {
+        interposed! { @all [of_runtime -> $result, $otherwise] $($functions)* }
+    };
+    (@all $kind:tt
+        $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*
+    ) => {
+        $(interposed!(@each_of $names $arguments $kind [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
     (@each_of [$name:ident $(: $per_thread:literal)? $(, $($rest:tt)+)?] $arguments:tt $kind:tt $closure:tt $body:block) => {
         interposed!(@define $name, (false $(|| $per_thread)?), $arguments, $kind, $closure, $body);
@@ -80,12 +83,23 @@ macro_rules! interposed {
             $body
         }
     };
-    ($($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments
-            [of_runtime -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+    ($($functions:tt)*) => {
+        interposed! { @all [of_runtime -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] $($functions)* }
     };
 }
 use interposed;
+
+/// Calls the real function, and runs `$note` if it succeeds.
+macro_rules! then {
+    ($real:ident, $note:expr) => {{
+        let status = $real();
+        if status.is_success() {
+            $note;
+        }
+        status
+    }};
+}
+use then;
 
 /// Passes on a call that would run kernels without their probe's parameters. In a traced program, the call instead fails,
 /// and a fault is reported.

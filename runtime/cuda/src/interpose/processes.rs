@@ -1,25 +1,14 @@
 //! Memory that processes share through CUDA IPC, pool pointers, and the driver's shareable handles.
 
-use super::interposed;
+use super::{interposed, then};
 use crate::cuda::Status;
 use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::cudaIpcMemHandle_t;
 use std::ffi::{c_int, c_uint, c_void};
 
-fn given(status: Status) -> Status {
-    if status.is_success() {
-        session().shares_memory();
-    }
-    status
-}
-
 /// Notes memory from another process, whose address a call has just stored in `place`.
-///
-/// # Safety
-///
-/// `place` must be null or point to an address.
-unsafe fn opened(status: Status, place: *const u64) -> Status {
-    // SAFETY: `place` is null or points to an address, by the contract above.
+fn opened(status: Status, place: *const u64) -> Status {
+    // SAFETY: if the call succeeds, it has written an address, which is as large as the number, or got null.
     if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
         runtime().opened(address);
     }
@@ -27,35 +16,32 @@ unsafe fn opened(status: Status, place: *const u64) -> Status {
 }
 
 interposed! {
-    [cudaIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, pointer: *mut c_void) |real| { given(real()) }
+    [cudaIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, pointer: *mut c_void) |real| { then!(real, session().shares_memory()) }
     [cudaIpcOpenMemHandle](pointer: *mut *mut c_void, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
-        // SAFETY: if the call succeeds, it has written an address, which is as large as the number.
-        unsafe { opened(real(), pointer.cast()) }
+        opened(real(), pointer.cast())
     }
     // Noted before the memory is closed, since another thread may get the address right afterwards.
     [cudaIpcCloseMemHandle](pointer: *mut c_void) |real| {
         runtime().closed(pointer as u64);
         real()
     }
-    [cudaMemPoolExportPointer](data: *mut c_void, pointer: *mut c_void) |real| { given(real()) }
+    [cudaMemPoolExportPointer](data: *mut c_void, pointer: *mut c_void) |real| { then!(real, session().shares_memory()) }
     // `cudaFree` and `cudaFreeAsync` free this memory.
     [cudaMemPoolImportPointer](pointer: *mut *mut c_void, pool: *mut c_void, data: *mut c_void) |real| {
-        // SAFETY: if the call succeeds, it has written an address, which is as large as the number.
-        unsafe { opened(real(), pointer.cast()) }
+        opened(real(), pointer.cast())
     }
 }
 
 interposed! { driver:
-    [cuIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, address: u64) |real| { given(real()) }
+    [cuIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, address: u64) |real| { then!(real, session().shares_memory()) }
     [cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2](address: *mut u64, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
-        // SAFETY: if the call succeeds, it has written an address.
-        unsafe { opened(real(), address) }
+        opened(real(), address)
     }
     [cuIpcCloseMemHandle](address: u64) |real| {
         runtime().closed(address);
         real()
     }
-    [cuMemExportToShareableHandle](shareable: *mut c_void, handle: u64, kind: c_int, flags: u64) |real| { given(real()) }
+    [cuMemExportToShareableHandle](shareable: *mut c_void, handle: u64, kind: c_int, flags: u64) |real| { then!(real, session().shares_memory()) }
     [cuMemImportFromShareableHandle](handle: *mut u64, shareable: *mut c_void, kind: c_int) |real| {
         let status = real();
         // SAFETY: if the call succeeds, it has written a handle.
@@ -70,11 +56,7 @@ interposed! { driver:
         real()
     }
     [cuMemMap](address: u64, bytes: usize, offset: usize, handle: u64, flags: u64) |real| {
-        let status = real();
-        if status.is_success() {
-            runtime().mapped(address, bytes as u64, handle);
-        }
-        status
+        then!(real, runtime().mapped(address, bytes as u64, handle))
     }
     [cuMemUnmap](address: u64, bytes: usize) |real| {
         runtime().unmapped(address, bytes as u64);

@@ -31,41 +31,28 @@ enum LoadError {
     LibraryName(#[from] std::ffi::NulError),
 }
 
-/// Interposes CUDA's `__cudaRegisterFatBinary`. For a module that is embedded as bitcode, registers its binary and table for this run.
-///
-/// # Safety
-///
-/// `wrapper` must be null or point to a wrapper.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> Binary {
-    static ENTRY: Entry = Entry::of_runtime(c"__cudaRegisterFatBinary");
-    unregister_unloaded();
-    // SAFETY: the compiler's registration code passes a wrapper.
-    let image = unsafe { FatBinaryWrapper::image(wrapper) };
-    // SAFETY: the image is a fat binary, or the text that Superstep's compiler puts in its place.
-    let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
-    let loaded = module.map(|module| module.map_err(LoadError::from).and_then(load));
-    let (wrapper, table) = match loaded {
-        None => (wrapper, None),
-        Some(Ok((loaded, table))) => (loaded, Some(table)),
-        Some(Err(why)) => {
-            session().fault(why);
-            std::process::exit(NOT_LOADED);
+interposed! { returning Binary = Binary::NULL;
+    // For a module that is embedded as bitcode, registers its binary, which is never freed, and its table for this run.
+    [__cudaRegisterFatBinary](wrapper: *const FatBinaryWrapper) |real with wrapper| {
+        unregister_unloaded();
+        // SAFETY: the compiler's registration code passes a wrapper.
+        let image = unsafe { FatBinaryWrapper::image(wrapper) };
+        // SAFETY: the image is a fat binary, or the text that Superstep's compiler puts in its place.
+        let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
+        match module.map(|module| module.map_err(LoadError::from).and_then(load)) {
+            None => real(wrapper),
+            Some(Ok((loaded, table))) => {
+                let binary = real(loaded);
+                runtime().registered(table.probe);
+                runtime().modules.lock().add_binary(binary, table);
+                binary
+            }
+            Some(Err(why)) => {
+                session().fault(why);
+                std::process::exit(NOT_LOADED);
+            }
         }
-    };
-    type Register = unsafe extern "C" fn(*const FatBinaryWrapper) -> Binary;
-    let binary = ENTRY.address().map_or(Binary::NULL, |address| {
-        // SAFETY: CUDA's compiler calls the function with this name and this type.
-        let register = unsafe { std::mem::transmute::<*mut c_void, Register>(address) };
-        // SAFETY: the wrapper is the program's, or one that is never freed.
-        unsafe { register(wrapper) }
-    });
-    if let Some(table) = table {
-        let recorder = runtime().choose_recorder(table.probe);
-        let mut modules = runtime().modules.lock();
-        modules.add_binary(binary, table, Some(recorder));
     }
-    binary
 }
 
 static UNLOADED: Mutex<Vec<Binary>> = Mutex::new(Vec::new());
@@ -166,7 +153,7 @@ pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) ->
     shadow.map_or(std::ptr::null(), |host| host as *const c_void)
 }
 
-interposed! { nothing:
+interposed! { returning () = ();
     [__cudaRegisterFunction](
         binary: Binary, host: Stub, device: *mut c_char, device_name: *const c_char, thread_limit: c_int,
         thread_index: *mut c_void, block_index: *mut c_void, block_size: *mut c_void, grid_size: *mut c_void, warp_size: *mut c_int,

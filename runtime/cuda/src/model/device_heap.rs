@@ -1,7 +1,7 @@
 //! Finds the heap of device-side `malloc` with a kernel that allocates its first block, since no driver function returns the
 //! heap's address.
 
-use crate::cuda::memory::Pinned;
+use crate::cuda::memory::{self, Pinned};
 use crate::cuda::{CudaError, ask, cuda, driver};
 use cudarc::runtime::sys::cudaLimit;
 use std::ffi::c_void;
@@ -24,7 +24,7 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
     let answer = Pinned::new(8)?;
     let mut address = answer.device;
     let mut arguments = [(&raw mut address).cast::<c_void>()];
-    driver::alone(DOING, |stream| {
+    memory::alone(DOING, |stream| {
         // SAFETY: the function takes this one argument.
         unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
     })?;
@@ -39,10 +39,8 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
 /// Returns the heap whose first block is at `first`: the heap allocates from its end (observed with driver 580 on an H200).
 fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
     let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
-    (
-        first.next_multiple_of(PAGE_BYTES).saturating_sub(bytes),
-        bytes,
-    )
+    let end = first.next_multiple_of(PAGE_BYTES);
+    (end.saturating_sub(bytes), bytes)
 }
 
 #[cfg(test)]

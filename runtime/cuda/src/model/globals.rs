@@ -1,6 +1,6 @@
 //! Variables that host code never names, from the table that the instrumenter adds to each module.
 
-use crate::cuda::{CudaError, Stub, driver};
+use crate::cuda::{CudaError, Stub, driver, memory};
 use std::ffi::CStr;
 
 const DEVICE_HEAP_OF: &str = "device malloc heap of ";
@@ -25,7 +25,7 @@ pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     let find = |name: &CStr| match driver::global(module, name)? {
         Some((address, bytes)) => {
             let mut content = vec![0; bytes];
-            driver::read(&mut content, address).map(|()| Some(content))
+            memory::read(&mut content, address).map(|()| Some(content))
         }
         None => Ok(None),
     };

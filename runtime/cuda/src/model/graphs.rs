@@ -57,7 +57,6 @@ struct State {
     /// Buffers, by the last node in their chain so far.
     chains: HashMap<(Graph, GraphNode), Arc<DrainBuffer>>,
     nodes: HashMap<GraphNode, KnownNode>,
-    counted: Vec<&'static CountedNode>,
 }
 
 #[derive(Default)]
@@ -123,9 +122,6 @@ impl Graphs {
     pub fn add(&self, graph: Graph, handle: Option<GraphNode>, own: Vec<GraphNode>, node: Node) {
         let node = Arc::new(node);
         let mut state = self.state.lock();
-        if let NodeRecording::Counted(counted) = node.recording {
-            state.counted.push(counted);
-        }
         state.graphs.entry(graph).or_default().push(node.clone());
         if let Some(handle) = handle {
             state.nodes.insert(handle, KnownNode { graph, own, node });
@@ -214,10 +210,6 @@ impl Graphs {
 
     pub fn instance_destroyed(&self, instance: GraphExec) {
         self.state.lock().instances.remove(&instance);
-    }
-
-    pub fn counted(&self) -> Vec<&'static CountedNode> {
-        self.state.lock().counted.clone()
     }
 
     pub fn clear(&self) {

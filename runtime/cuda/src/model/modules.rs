@@ -1,7 +1,6 @@
 //! The program's modules: kernels by their host stubs, and device variables.
 
 use crate::cuda::{self, Stub};
-use crate::recorder::Recorder;
 use cudarc::runtime::sys::cudaFuncAttributes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Once, OnceLock};
@@ -13,8 +12,6 @@ pub struct Kernel {
     pub binary: cuda::Binary,
     /// `None` if Superstep did not build its module.
     pub probe: Option<Probe>,
-    /// Chosen when its module was registered.
-    pub recorder: Option<&'static dyn Recorder>,
     /// Number of parameters, excluding the probe's trailing ones.
     pub parameters: usize,
     pub launches: bool,
@@ -37,7 +34,6 @@ pub struct Variable {
 struct Binary {
     /// `None` if Superstep did not build the module.
     table: Option<Arc<ModuleTable>>,
-    recorder: Option<&'static dyn Recorder>,
     kernels: Vec<(Stub, String)>,
 }
 
@@ -65,14 +61,8 @@ pub struct Modules {
 }
 
 impl Modules {
-    pub fn add_binary(
-        &mut self,
-        binary: cuda::Binary,
-        table: Arc<ModuleTable>,
-        recorder: Option<&'static dyn Recorder>,
-    ) {
-        let binary = self.binaries.entry(binary).or_default();
-        (binary.table, binary.recorder) = (Some(table), recorder);
+    pub fn add_binary(&mut self, binary: cuda::Binary, table: Arc<ModuleTable>) {
+        self.binaries.entry(binary).or_default().table = Some(table);
     }
 
     pub fn is_ours(&self, binary: cuda::Binary) -> bool {
@@ -186,7 +176,6 @@ impl Modules {
             stub: host,
             binary: key,
             probe: found.map(|(probe, _)| probe),
-            recorder: found.and(binary.recorder),
             parameters: found.map_or(0, |(_, kernel)| kernel.parameters as usize),
             launches: binary.table.as_ref().is_some_and(|table| table.launches),
             attributes: OnceLock::new(),

@@ -1,14 +1,11 @@
 //! Hides the nodes that recorders added to the program's graphs: each appears as the node of its kernel.
 
+use crate::cuda::graph::{Row, rows};
 use crate::cuda::{GraphNode, Status};
 use crate::model::graphs::Graphs;
-use std::array::from_fn;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::ptr::null_mut;
-
-/// The nodes in a row, and the data of their edge.
-type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
 /// The program's kernel nodes, by the nodes that recorders added around them.
 type Owners = HashMap<GraphNode, GraphNode>;
@@ -29,12 +26,8 @@ pub fn nodes(
         return ask(nodes, count);
     };
     let all = rows(false, |[nodes], _, count| ask(nodes, count));
-    give(
-        all.map(|all| shown(&owners, all)),
-        [nodes],
-        null_mut(),
-        count,
-    )
+    let all = all.map(|all| shown(&owners, all));
+    give(all, [nodes], null_mut(), count)
 }
 
 pub fn edges(
@@ -47,6 +40,7 @@ pub fn edges(
     let Some(owners) = owners(graphs, count) else {
         return ask(ends, data, count);
     };
+    // Only requests data if the program does, so that CUDA still refuses edges with data otherwise.
     let all = rows(!data.is_null(), ask);
     let others = |all| shown(&owners, all).filter(|([from, to], _)| from != to);
     give(all.map(others), ends, data, count)
@@ -83,27 +77,6 @@ fn shown<const NODES: usize>(
 ) -> impl Iterator<Item = Row<NODES>> {
     let shown = |node| owners.get(&node).copied().unwrap_or(node);
     (rows.into_iter()).map(move |(nodes, data)| (nodes.map(shown), data))
-}
-
-/// Returns all rows from `ask`. Only requests data if the program does, so that CUDA still refuses edges with data
-/// otherwise.
-fn rows<const NODES: usize>(
-    has_data: bool,
-    ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
-) -> Result<Vec<Row<NODES>>, Status> {
-    let mut count = 0;
-    ask([null_mut(); NODES], null_mut(), &mut count).ok()?;
-    let mut columns: [Vec<GraphNode>; NODES] = from_fn(|_| vec![GraphNode::NULL; count]);
-    let mut data = vec![0; count];
-    let places = columns.each_mut().map(|column| column.as_mut_ptr());
-    let place = if has_data {
-        data.as_mut_ptr()
-    } else {
-        null_mut()
-    };
-    ask(places, place, &mut count).ok()?;
-    let row = |(row, data)| (columns.each_ref().map(|column| column[row]), data);
-    Ok((0..).zip(data).take(count).map(row).collect())
 }
 
 /// Passes each of `rows` to the program once, as CUDA does: either only their number, or as many rows as fit, padded with

@@ -1,18 +1,19 @@
 //! Launches in a counting run. Device memory has a counter for each site; the counters are copied out after each launch.
 
-use super::drain::monitor::{Item, LaunchResult, wait_for_none};
-use super::drain::signals;
+use super::drain::monitor::Results;
+use super::drain::signals::{HAS_REST, wait_while};
+use super::drain::slots::Slots;
+use super::launch::Call;
 use super::launch::graph_nodes::{Insertion, graph_bits};
-use super::launch::{Call, record};
-use super::runtime::{monitor, runtime, session};
+use super::runtime::{runtime, session};
 use super::selection::{device_selection, launch_bits};
 use super::thesis::layout::{CONTEXT_VERSION, TraceContext, device_context};
 use super::{RecordError, Recorder};
 use crate::cuda::memory::{self, Pinned, device_words};
-use crate::cuda::{Event, Status, Stream};
-use crate::model::graphs::{Graphs, NodeRecording};
+use crate::cuda::{Status, Stream};
+use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ const MOST_SLOTS: usize = 64;
 #[derive(Default)]
 pub struct Counting {
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
+    nodes: Mutex<Vec<&'static CountedNode>>,
 }
 
 pub struct Counters {
@@ -41,23 +43,18 @@ pub struct Counters {
     slots: Arc<Slots>,
 }
 
-/// Page-locked memory for counts: the free slots, and how many exist.
-#[derive(Default)]
-struct Slots {
-    state: Mutex<(Vec<Pinned>, usize)>,
-    changed: Condvar,
-}
-
-struct Counted {
-    done: Event,
-    sites: Arc<Vec<SiteId>>,
-    slot: Pinned,
-    slots: Arc<Slots>,
-}
-
 impl Counting {
     pub fn clear(&self) {
         self.counters.lock().clear();
+        self.nodes.lock().clear();
+    }
+
+    /// Blocks until all counts of launched graphs have arrived. Returns `false` if there is no progress for `stall`.
+    pub fn wait_for_graphs(&self, stall: Duration) -> bool {
+        let nodes = self.nodes.lock().clone();
+        let pending = |node: &&CountedNode| node.pending.lock().len() as u64;
+        let left = || nodes.iter().map(pending).sum();
+        wait_while(|| left() > 0, left, stall)
     }
 
     /// Returns the counters of a stream, for all modules registered so far.
@@ -83,21 +80,12 @@ impl Recorder for Counting {
         let active = call.begin(kernel);
         let bits = launch_bits(active.recorded);
         let cleared = counters.clear(stream);
-        let (status, mut queued) = call.surround(active, || {
-            if cleared.is_success() {
-                call.launch_with(kernel, counters.context, bits)
-            } else {
-                cleared
-            }
-        });
-        if status.is_success() {
-            match counters.fetch(stream, runtime().events.take()) {
-                Ok(counted) => queued.result = Some(Box::new(counted)),
-                Err(error) => session().fault(error),
-            }
-        }
-        monitor().send(Item::Queued(queued));
-        Ok(status)
+        let launch = || match cleared {
+            Status::SUCCESS => call.launch_with(kernel, counters.context, bits),
+            error => error,
+        };
+        let fetch = || counters.fetch(stream).map(Some);
+        Ok(call.with_results(active, launch, fetch))
     }
 
     fn add_to_graph(
@@ -107,7 +95,7 @@ impl Recorder for Counting {
     ) -> Result<NodeRecording, RecordError> {
         const DOING: &str = "add a counted kernel to a CUDA graph";
         let counters = Counters::new(&session().registry().from(0))?;
-        let slot = counters.new_slot()?;
+        let slot = Pinned::new(counters.memory().1.max(8))?;
         let counted: &CountedNode = Box::leak(Box::new(CountedNode {
             counters,
             slot,
@@ -121,6 +109,7 @@ impl Recorder for Counting {
         // SAFETY: the node is never freed.
         let queued = unsafe { place.host_function(counts_are_there, data) };
         queued.check(DOING)?;
+        self.nodes.lock().push(counted);
         Ok(NodeRecording::Counted(counted))
     }
 }
@@ -148,13 +137,14 @@ impl Counters {
             selection: device_selection()?,
             ..TraceContext::default()
         })?;
+        let slot_bytes = (sites.len() * 8).max(8);
         Ok(Counters {
             context,
             modules: modules.len(),
             submit: Mutex::new(()),
             counters,
             sites: Arc::new(sites),
-            slots: Arc::default(),
+            slots: Slots::new(slot_bytes, MOST_SLOTS, 0)?,
         })
     }
 
@@ -163,74 +153,27 @@ impl Counters {
         (self.counters, self.sites.len() * 8)
     }
 
-    fn new_slot(&self) -> Result<Pinned, RecordError> {
-        Ok(Pinned::new(self.memory().1.max(8))?)
-    }
-
     fn clear(&self, stream: Stream) -> Status {
         let (address, bytes) = self.memory();
         // SAFETY: the counters are `bytes` bytes long and are never freed.
         unsafe { memory::fill(address, 0, bytes, stream) }
     }
 
-    /// Copies the counters out, in stream order, and records `done`. Blocks while too many launches are in flight.
-    fn fetch(&self, stream: Stream, done: Option<Event>) -> Result<Counted, RecordError> {
-        let done = done.ok_or(RecordError::NoEventForCounters)?;
-        let slot = match self.slots.take() {
-            Some(slot) => slot,
-            None => self.new_slot()?,
-        };
-        let counted = Counted {
-            done,
-            sites: self.sites.clone(),
-            slot,
-            slots: self.slots.clone(),
-        };
+    /// Copies the counters out, in stream order. Blocks while too many launches are in flight.
+    fn fetch(&self, stream: Stream) -> Result<Results, RecordError> {
+        let done = (runtime().events.take()).ok_or(RecordError::NoEventForResults)?;
+        let slot = self.slots.take()?;
         let (from, bytes) = self.memory();
         // SAFETY: the slot is as large as the counters and no other launch uses it; both are never freed.
-        let copied = unsafe { memory::copy_to_host(slot.at(), from, bytes, stream) };
-        match copied.check("copy the site counters") {
-            Ok(()) => {
-                record(Some(done), stream);
-                Ok(counted)
-            }
-            Err(error) => {
-                Box::new(counted).give_back();
-                Err(error.into())
-            }
-        }
-    }
-}
-
-impl Slots {
-    /// Returns a free slot, or `None` if the caller may make another one.
-    fn take(&self) -> Option<Pinned> {
-        let mut state = self.state.lock();
-        loop {
-            if let Some(slot) = state.0.pop() {
-                return Some(slot);
-            }
-            if state.1 < MOST_SLOTS {
-                state.1 += 1;
-                return None;
-            }
-            self.changed.wait(&mut state);
-        }
-    }
-}
-
-impl LaunchResult for Counted {
-    fn done(&self) -> Option<Event> {
-        Some(self.done)
-    }
-
-    fn keep(&self, active: &ActiveLaunch) -> u64 {
-        note(&self.sites, self.slot, active)
-    }
-
-    fn give_back(self: Box<Self>) {
-        self.slots.state.lock().0.push(self.slot);
-        self.slots.changed.notify_one();
+        let copied = unsafe { memory::copy_to_host(slot.memory().at(), from, bytes, stream) };
+        copied.check("copy the site counters")?;
+        done.record(stream);
+        let sites = self.sites.clone();
+        let write = move |active: &ActiveLaunch| note(&sites, slot.memory(), active);
+        Ok(Results {
+            done,
+            write: Box::new(write),
+        })
     }
 }
 
@@ -253,7 +196,7 @@ pub struct CountedNode {
 
 impl CountedNode {
     pub fn announce(&self, active: ActiveLaunch) {
-        signals::HAS_REST.store(true, Ordering::Release);
+        HAS_REST.store(true, Ordering::Release);
         self.pending.lock().push_back(active);
     }
 
@@ -277,11 +220,4 @@ unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     let accesses = note(&node.counters.sites, node.slot, &active);
     session().launch_end(&active, accesses, 0, LaunchOutcome::Completed);
     pending.pop_front();
-}
-
-/// Blocks until all counts of launched graphs have arrived. Returns `false` if there is no progress for `stall`.
-pub fn wait_for_graphs(graphs: &Graphs, stall: Duration) -> bool {
-    let counted = graphs.counted();
-    let pending = |node: &&CountedNode| node.pending.lock().len() as u64;
-    wait_for_none(|| counted.iter().map(pending).sum(), stall)
 }

@@ -30,8 +30,8 @@ pub enum RecordError {
     NoBuffer,
     #[error("failed to start a consumer thread: {0}")]
     Thread(#[from] std::io::Error),
-    #[error("failed to create the CUDA event that signals the arrival of the site counters")]
-    NoEventForCounters,
+    #[error("failed to create the CUDA event that signals the arrival of a launch's results")]
+    NoEventForResults,
     #[error("failed to create a CUDA event")]
     NoEvent,
     #[error("failed to time the kernel: {0}")]
@@ -70,8 +70,6 @@ pub enum RecordError {
         "launch number {0} exceeds the limit of --in-situ; trace a part of the program (--launch-count)"
     )]
     TooManyLaunches(u64),
-    #[error("failed to query the address-space limit")]
-    AddressSpaceLimit,
     #[error("shadow memory would take more than the {0} bytes that --shadow-memory allows")]
     ShadowMemoryLimit(u64),
     #[error("shadow memory would take {bytes} of the device's {free} free bytes")]

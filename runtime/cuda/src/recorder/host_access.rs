@@ -1,15 +1,18 @@
-//! Notes the host's allocations, copies and fills.
+//! Notes the program's memory: the host's allocations, copies and fills, device variables, and the heap of device-side `malloc`.
 
-use super::HostAccess;
 use super::runtime::{Runtime, runtime, session};
-use crate::cuda::device::current_device;
+use crate::cuda::device::{current_device, symbol_address};
 use crate::cuda::memory::is_on_device;
-use crate::cuda::{StreamArgument, driver};
+use crate::cuda::{CudaError, StreamArgument, driver};
+use crate::model::modules::Kernel;
+use crate::model::{device_heap, globals};
 use cudarc::driver::sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 use cudarc::runtime::sys::cudaMemsetParams;
+use std::cell::LazyCell;
+use std::ffi::c_void;
 use superstep_runtime_core::AllocatedBy;
 use superstep_runtime_core::cuda::direction;
-use superstep_trace::{AllocationKind, Gap};
+use superstep_trace::{AllocationKind, DEVICE_HEAP, Gap, Probe, StreamId};
 
 impl Runtime {
     pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
@@ -17,28 +20,15 @@ impl Runtime {
         // The program may never launch anything.
         self.hook_exit();
         if address != 0 {
-            self.host_access(&HostAccess::Allocated {
-                address,
-                bytes,
-                kind: &kind,
-            });
+            self.in_situ.allocated(address, bytes, &kind);
             let by = AllocatedBy::Caller;
             session().allocate(by, current_device(), address, bytes, kind);
         }
     }
 
-    /// Tells the recorders that the host has written to this memory, or will write to it in stream order.
-    pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
-        self.host_access(&HostAccess::Wrote {
-            address,
-            bytes,
-            into,
-        });
-    }
-
     pub fn freed(&self, address: u64) {
         session().free(address);
-        self.host_access(&HostAccess::Freed { address });
+        self.in_situ.freed(address);
     }
 
     /// Notes that the program opened another process's memory, from `address` to the end of the allocation that contains it.
@@ -82,6 +72,74 @@ impl Runtime {
             self.freed(start);
         }
     }
+
+    /// Records new device variables: those that the program's host code names, and all those in the module of `kernel`. This
+    /// loads their modules.
+    pub fn note_variables(&self, kernel: &Kernel) {
+        let device = current_device();
+        self.note_named_variables(device);
+        self.note_table(device, kernel);
+        // The program may change the heap's size until this launch.
+        if self.modules.lock().allocates_first(device, &kernel.name) {
+            self.note_device_heap();
+        }
+    }
+
+    fn note_table(&self, device: i32, kernel: &Kernel) {
+        if kernel.probe != Some(Probe::Trace)
+            || !self.modules.lock().table_is_new(device, kernel.binary)
+        {
+            return;
+        }
+        match globals::of_kernel(kernel.stub) {
+            Ok(table) => {
+                self.modules.lock().add_allocating(device, table.allocating);
+                for variable in table.variables {
+                    if !session().is_allocated(variable.address) {
+                        self.note_variable(variable.address, variable.bytes, variable.name);
+                    }
+                }
+            }
+            Err(error) => session().warning(format!(
+                "{error}; variables that the host code does not name may be reported as lying outside all allocations"
+            )),
+        }
+    }
+
+    fn note_device_heap(&self) {
+        match device_heap::extent() {
+            Ok((address, bytes)) if !session().is_allocated(address) => {
+                self.note_variable(address, bytes, DEVICE_HEAP.to_owned());
+            }
+            Ok(_) => {}
+            Err(error) => session().warning(format!(
+                "{error}; blocks that kernels allocate may be reported as lying outside all allocations"
+            )),
+        }
+    }
+
+    fn note_named_variables(&self, device: i32) {
+        let variables = self.modules.lock().new_variables(device).to_vec();
+        for variable in variables {
+            let address = if variable.managed {
+                // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
+                Ok(unsafe { *(variable.host as *const *mut c_void) } as u64)
+            } else {
+                symbol_address(variable.host as *const c_void)
+            };
+            match address {
+                Ok(address) => self.note_variable(address, variable.bytes, variable.name),
+                Err(status) => {
+                    let doing = format!("find the device variable {}", variable.name);
+                    session().warning(CudaError::of(doing)(status));
+                }
+            }
+        }
+    }
+
+    fn note_variable(&self, address: u64, bytes: u64, name: String) {
+        self.allocated(address, bytes, AllocationKind::Symbol { name });
+    }
 }
 
 /// Rows of memory: first byte, row pitch and slice pitch.
@@ -101,13 +159,23 @@ impl Rows {
         }
     }
 
+    /// Returns the rows from byte `x` of row `y` of slice `z` on, in memory that begins at `first`. `height` is the number of rows from
+    /// one slice to the next.
+    pub fn within(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Self {
+        let slice_bytes = (height * pitch) as u64;
+        Rows {
+            address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
+            row_bytes: pitch as u64,
+            slice_bytes,
+        }
+    }
+
     fn row(self, slice: u64, row: u64) -> u64 {
         self.address + slice * self.slice_bytes + row * self.row_bytes
     }
 }
 
-/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` returns whether the source and the
-/// destination are on the device.
+/// Notes a copy of bytes x rows x slices. `on_device` returns whether the source and the destination are on the device.
 pub fn note_copy(
     to: Rows,
     from: Rows,
@@ -115,20 +183,44 @@ pub fn note_copy(
     size: [usize; 3],
     into: StreamArgument,
 ) {
+    let between = LazyCell::new(|| {
+        let [from_device, to_device] = on_device();
+        direction(from_device, to_device)
+    });
+    note_pieces(to, Some(from), size, into, |to, from, bytes, stream| {
+        session().copy(*between, to, from, bytes, stream);
+    });
+}
+
+pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
+    note_pieces(memory, None, size, into, |to, _, bytes, stream| {
+        session().memset(to, bytes, value, stream);
+    });
+}
+
+/// Calls `note` with the addresses in `to` and `from` and the size of each piece of a box of bytes x rows x slices: as few pieces as
+/// possible for a copy, at least one for each slice of a fill.
+fn note_pieces(
+    to: Rows,
+    from: Option<Rows>,
+    size: [usize; 3],
+    into: StreamArgument,
+    note: impl Fn(u64, u64, u64, StreamId),
+) {
     let runtime = runtime();
     runtime.device();
-    // Each launch of the graph notes the copy.
+    // Each launch of the graph notes the copy or fill.
     if runtime.graphs.comes_later(into) {
         return;
     }
     let stream = runtime.stream(into);
-    let [from_device, to_device] = on_device();
-    let direction = direction(from_device, to_device);
+    let sides = [to, from.unwrap_or(to)];
     let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);
-    if height > 1 && to.row_bytes == width && from.row_bytes == width {
+    if height > 1 && sides.iter().all(|side| side.row_bytes == width) {
         (width, height) = (width * height, 1);
     }
-    if height == 1 && depth > 1 && to.slice_bytes == width && from.slice_bytes == width {
+    let is_dense = sides.iter().all(|side| side.slice_bytes == width);
+    if from.is_some() && height == 1 && depth > 1 && is_dense {
         (width, depth) = (width * depth, 1);
     }
     if width == 0 {
@@ -136,32 +228,9 @@ pub fn note_copy(
     }
     for slice in 0..depth {
         for row in 0..height {
-            let (address, source) = (to.row(slice, row), from.row(slice, row));
-            session().copy(direction, address, source, width, stream);
-            runtime.host_wrote(address, width, into);
-        }
-    }
-}
-
-pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
-    let runtime = runtime();
-    let [mut width, mut rows, depth] = size.map(|extent| extent as u64);
-    if width == 0 || depth == 0 {
-        return;
-    }
-    runtime.device();
-    if runtime.graphs.comes_later(into) {
-        return;
-    }
-    let stream = runtime.stream(into);
-    if rows > 1 && memory.row_bytes == width {
-        (width, rows) = (width * rows, 1);
-    }
-    for slice in 0..depth {
-        for row in 0..rows {
-            let address = memory.row(slice, row);
-            session().memset(address, width, value, stream);
-            runtime.host_wrote(address, width, into);
+            let [address, source] = sides.map(|side| side.row(slice, row));
+            note(address, source, width, stream);
+            runtime.in_situ.host_wrote(address, width, into);
         }
     }
 }
@@ -173,43 +242,34 @@ pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
 }
 
 pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
-    let (to, from) = (
-        first(c.dstMemoryType, c.dstHost as u64, c.dstDevice),
-        first(c.srcMemoryType, c.srcHost as u64, c.srcDevice),
-    );
+    let first = [c.dstHost as u64, c.dstDevice];
     let offset = [c.dstXInBytes, c.dstY, c.dstZ];
-    let to = to.map(|to| side(to, offset, [c.dstPitch, c.dstHeight]));
+    let to = side(c.dstMemoryType, first, offset, [c.dstPitch, c.dstHeight]);
+    let first = [c.srcHost as u64, c.srcDevice];
     let offset = [c.srcXInBytes, c.srcY, c.srcZ];
-    let from = from.map(|from| side(from, offset, [c.srcPitch, c.srcHeight]));
+    let from = side(c.srcMemoryType, first, offset, [c.srcPitch, c.srcHeight]);
     note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }
 
 pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
-    let (to, from) = (
-        first(c.dstMemoryType, c.dstHost as u64, c.dstDevice),
-        first(c.srcMemoryType, c.srcHost as u64, c.srcDevice),
-    );
-    let to = to.map(|to| side(to, [c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]));
-    let from = from.map(|from| side(from, [c.srcXInBytes, c.srcY, 0], [c.srcPitch, 0]));
+    let (first, offset) = ([c.dstHost as u64, c.dstDevice], [c.dstXInBytes, c.dstY, 0]);
+    let to = side(c.dstMemoryType, first, offset, [c.dstPitch, 0]);
+    let (first, offset) = ([c.srcHost as u64, c.srcDevice], [c.srcXInBytes, c.srcY, 0]);
+    let from = side(c.srcMemoryType, first, offset, [c.srcPitch, 0]);
     note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
 }
 
-/// Returns the address at which one side of a copy begins, or `None` if it is an array.
-fn first(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
+/// Returns one side of a copy, or `None` if it is an array.
+fn side(
+    kind: CUmemorytype,
+    [host, device]: [u64; 2],
+    offset: [usize; 3],
+    pitches: [usize; 2],
+) -> Option<Rows> {
     match kind {
-        CUmemorytype::CU_MEMORYTYPE_HOST => Some(host),
+        CUmemorytype::CU_MEMORYTYPE_HOST => Some(Rows::within(host, offset, pitches)),
         CUmemorytype::CU_MEMORYTYPE_ARRAY => None,
-        _ => Some(device),
-    }
-}
-
-/// Returns one side of a copy, which begins at `first`. `height` is the number of rows from one slice to the next.
-fn side(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Rows {
-    let slice_bytes = (height * pitch) as u64;
-    Rows {
-        address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
-        row_bytes: pitch as u64,
-        slice_bytes,
+        _ => Some(Rows::within(device, offset, pitches)),
     }
 }
 

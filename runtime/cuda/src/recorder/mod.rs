@@ -16,16 +16,14 @@ pub mod selection;
 pub mod stream;
 pub mod thesis;
 mod tracing;
-mod variables;
 
 pub use error::RecordError;
 
-use crate::cuda::{Status, StreamArgument};
+use crate::cuda::Status;
 use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
 use launch::Call;
 use launch::graph_nodes::Insertion;
-use superstep_trace::AllocationKind;
 
 pub trait Recorder: Send + Sync {
     /// Launches a kernel into a stream. Returns an error, without running it, if it cannot be recorded.
@@ -36,34 +34,6 @@ pub trait Recorder: Send + Sync {
         kernel: &Kernel,
         place: &mut dyn Insertion,
     ) -> Result<NodeRecording, RecordError>;
-
-    /// Notes an access by the host, or by code that is not recorded.
-    fn host_access(&self, _access: &HostAccess<'_>) {}
-
-    /// Writes the remaining results, when no launch is running.
-    fn finish(&self) {}
-}
-
-pub enum HostAccess<'a> {
-    Allocated {
-        address: u64,
-        bytes: u64,
-        kind: &'a AllocationKind,
-    },
-    Freed {
-        address: u64,
-    },
-    /// The host has written this range, or will in stream order.
-    Wrote {
-        address: u64,
-        bytes: u64,
-        into: StreamArgument,
-    },
-    /// Code that is not recorded may write to these ranges or, without a list, to all memory.
-    Opaque {
-        ranges: Option<&'a [(u64, u64)]>,
-        into: StreamArgument,
-    },
 }
 
 pub struct Timing;

@@ -46,12 +46,6 @@ struct LaunchMemory {
     table_bytes: usize,
 }
 
-impl LaunchMemory {
-    fn cleared_bytes(self) -> usize {
-        (self.tables - self.fields) as usize + self.table_bytes
-    }
-}
-
 impl Recorder for Probing {
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         let sms = runtime().device().map_or(1, |device| device.sms as u32);
@@ -61,10 +55,8 @@ impl Recorder for Probing {
             return Ok(call.timed(active, || call.launch_with(kernel, 0, 0)));
         };
         let (parameters, wanted) = session().probe_parameters(&active, &module, &layout);
-        let slots = module
-            .defined
-            .as_ref()
-            .and_then(|probe| probe.kernels.get(&kernel.name));
+        let probe = module.defined.as_ref();
+        let slots = probe.and_then(|probe| probe.kernels.get(&kernel.name));
         if !wanted
             && slots.is_some_and(|slots| slots.native)
             && let Some(function) = self.native(call, kernel)
@@ -203,8 +195,9 @@ fn write(
     parameters: &[u64],
     stream: Stream,
 ) -> Result<(), CudaError> {
+    let bytes = (place.tables - place.fields) as usize + place.table_bytes;
     // SAFETY: the memory is as long as the layout says; the launch that uses it is waited for.
-    let cleared = unsafe { memory::fill(place.fields, 0, place.cleared_bytes(), stream) };
+    let cleared = unsafe { memory::fill(place.fields, 0, bytes, stream) };
     cleared.check("clear the probe's memory")?;
     // SAFETY: the context is plain data without padding.
     let mut words = unsafe { words_of(from_ref(context)) }.to_vec();

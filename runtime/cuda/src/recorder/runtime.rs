@@ -8,14 +8,14 @@ use super::launch::children::Children;
 use super::probing::Probing;
 use super::stream::workers::TOTALS;
 use super::tracing::Tracing;
-use super::{HostAccess, RecordError, Recorder, Timing};
+use super::{RecordError, Recorder, Timing};
 use crate::cuda::device::{self, Device, EventPool, current_device};
 use crate::cuda::graph::with_relaxed_capture;
 use crate::cuda::{CudaError, Stream, StreamArgument, Stub};
 use crate::model::graphs::Graphs;
 use crate::model::imported::Imported;
 use crate::model::modules::{Kernel, Modules};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
@@ -38,7 +38,6 @@ pub struct Runtime {
     pub in_situ: InSitu,
     counting: Counting,
     probing: Probing,
-    chosen: RwLock<Vec<(Probe, &'static dyn Recorder)>>,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, CudaError>>,
     built_for: OnceLock<String>,
@@ -178,29 +177,23 @@ impl Runtime {
         }
     }
 
-    pub fn choose_recorder(&'static self, probe: Probe) -> &'static dyn Recorder {
-        let mut chosen = self.chosen.write();
-        if let Some((_, recorder)) = chosen.iter().find(|(of, _)| *of == probe) {
-            return *recorder;
+    /// Notes a module with this probe.
+    pub fn registered(&self, probe: Probe) {
+        if probe == Probe::Trace && matches!(self.protocol(), Ok(Protocol::InSitu)) {
+            self.in_situ.use_it();
         }
-        let recorder: &dyn Recorder = match probe {
-            Probe::Trace if matches!(self.protocol(), Ok(Protocol::InSitu)) => {
-                self.in_situ.use_it()
-            }
+    }
+
+    /// Returns the recorder of a kernel, or `None` if Superstep did not build it.
+    pub fn recorder(&'static self, kernel: &Kernel) -> Option<&'static dyn Recorder> {
+        let recorder: &dyn Recorder = match kernel.probe? {
+            Probe::Trace if self.in_situ.is_used() => &self.in_situ,
             Probe::Trace => &self.tracing,
             Probe::Count => &self.counting,
             Probe::Defined => &self.probing,
             Probe::None => &Timing,
         };
-        chosen.push((probe, recorder));
-        recorder
-    }
-
-    /// Tells all recorders about an access that no recorded kernel makes.
-    pub fn host_access(&self, access: &HostAccess<'_>) {
-        for (_, recorder) in self.chosen.read_recursive().iter() {
-            recorder.host_access(access);
-        }
+        Some(recorder)
     }
 
     pub fn stream(&self, stream: StreamArgument) -> StreamId {
@@ -240,12 +233,10 @@ impl Runtime {
     }
 
     pub fn write_rest(&self) {
-        if !super::counting::wait_for_graphs(&self.graphs, STALL) {
+        if !self.counting.wait_for_graphs(STALL) {
             return self.not_finished();
         }
-        for (_, recorder) in self.chosen.read_recursive().iter() {
-            recorder.finish();
-        }
+        self.in_situ.write_rest();
     }
 
     fn not_finished(&self) {

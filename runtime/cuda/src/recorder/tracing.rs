@@ -71,7 +71,12 @@ impl Recorder for Tracing {
                 Ok(notice) => Some(notice),
                 Err(status) => {
                     buffer.queue.cancel(&ticket);
-                    refuse(&ticket, status);
+                    ticket.refuse(status.to_string());
+                    let ending = Ending {
+                        failure: ticket.failure(),
+                        ..Ending::default()
+                    };
+                    monitor().send(Item::Traced(ticket, ending));
                     return Ok(status);
                 }
             },
@@ -174,15 +179,6 @@ pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> 
         return Ok(());
     };
     flush.launch(stream).or_else(|_| flush.launch(Stream::NULL))
-}
-
-fn refuse(ticket: &Arc<Ticket>, status: Status) {
-    ticket.refuse(status.to_string());
-    let ending = Ending {
-        failure: ticket.failure(),
-        ..Ending::default()
-    };
-    monitor().send(Item::Traced(ticket.clone(), ending));
 }
 
 struct Notice {

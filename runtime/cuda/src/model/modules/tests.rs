@@ -43,16 +43,8 @@ fn seen(modules: &mut Modules, host: Stub) -> Seen {
 #[test]
 fn kernels_are_found_by_their_binary() {
     let mut modules = Modules::default();
-    modules.add_binary(
-        binary(0x200),
-        table(0, Trace, &[("same", 2), ("a", 1)]),
-        None,
-    );
-    modules.add_binary(
-        binary(0x100),
-        table(1, Count, &[("same", 3), ("b", 1)]),
-        None,
-    );
+    modules.add_binary(binary(0x200), table(0, Trace, &[("same", 2), ("a", 1)]));
+    modules.add_binary(binary(0x100), table(1, Count, &[("same", 3), ("b", 1)]));
     modules.add_kernel(binary(0x100), stub(1), "same".to_owned());
     modules.add_kernel(binary(0x100), stub(2), "b".to_owned());
     modules.add_kernel(binary(0x200), stub(3), "same".to_owned());
@@ -102,7 +94,7 @@ fn a_variable_is_announced_once() {
 #[test]
 fn a_handle_launches_the_kernel_of_its_stub() {
     let mut modules = Modules::default();
-    modules.add_binary(binary(0x100), table(0, Trace, &[("k", 2)]), None);
+    modules.add_binary(binary(0x100), table(0, Trace, &[("k", 2)]));
     modules.add_kernel(binary(0x100), stub(1), "k".to_owned());
     modules.add_handle(stub(0x5000), stub(1));
     assert_eq!(seen(&mut modules, stub(0x5000)), Some((Some(Trace), 2)));

@@ -92,7 +92,7 @@ impl DrainBuffer {
                 for number in 0..settings.workers {
                     let (queue, team, rings) = (queue.clone(), team.clone(), rings.clone());
                     let mut worker =
-                        workers::Worker::new(queue, team, number, rings, settings.how, CaptureSink);
+                        workers::Worker::new(queue, team, number, rings, settings, CaptureSink);
                     consumers.push(spawn(Box::new(move || worker.run()))?);
                 }
                 let parameter = buffer.shape.parameter();
@@ -229,9 +229,6 @@ impl DrainBuffers {
         for buffer in &buffers {
             buffer.stop();
         }
-        let mut state = self.0.lock();
-        state.by_stream.clear();
-        state.idle.clear();
-        state.of_graphs.clear();
+        *self.0.lock() = State::default();
     }
 }

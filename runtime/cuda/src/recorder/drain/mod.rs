@@ -4,3 +4,4 @@ pub mod buffers;
 pub mod monitor;
 pub mod queue;
 pub mod signals;
+pub mod slots;

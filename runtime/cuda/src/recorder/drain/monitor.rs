@@ -3,7 +3,7 @@
 //! Only this thread may block inside CUDA, so that the consumers never do.
 
 use super::queue::Ticket;
-use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
+use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS, wait_while};
 use crate::cuda::device::set_device;
 use crate::cuda::graph::relax_capture;
 use crate::cuda::{Event, Status};
@@ -21,6 +21,8 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time without progress after which a kernel is reported by default.
+const WATCHDOG: Duration = Duration::from_secs(30);
 
 /// A launch whose end the monitor handles.
 pub enum Item {
@@ -34,19 +36,16 @@ pub struct Queued {
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
     pub events: [Option<Event>; 2],
-    pub result: Option<Box<dyn LaunchResult>>,
+    pub results: Option<Results>,
     pub refused: Option<String>,
 }
 
-pub trait LaunchResult: Send {
-    /// Returns the event after which the results have arrived.
-    fn done(&self) -> Option<Event>;
-
-    /// Writes the results, once [`done`](Self::done) has completed without an error; returns the number of the launch's accesses.
-    fn keep(&self, active: &ActiveLaunch) -> u64;
-
-    /// Releases the results' memory for another launch.
-    fn give_back(self: Box<Self>);
+/// Results that the device copies to the host after a launch.
+pub struct Results {
+    /// Recorded after the copy.
+    pub done: Event,
+    /// Writes the results, once `done` has completed without an error; returns the number of the launch's accesses.
+    pub write: Box<dyn FnOnce(&ActiveLaunch) -> u64 + Send>,
 }
 
 pub struct Monitor {
@@ -59,8 +58,9 @@ impl Monitor {
     pub fn start(ordinal: c_int) -> Self {
         let (sender, receiver) = channel();
         let done = Arc::new(AtomicU64::new(0));
+        let patience = session().config().watchdog.unwrap_or(WATCHDOG);
         let worker = Worker {
-            watchdog: watchdog(),
+            watchdog: Some(patience).filter(|time| !time.is_zero()),
             silences: HashMap::new(),
             done: done.clone(),
         };
@@ -101,24 +101,9 @@ impl Monitor {
     /// Blocks until every item sent so far has been processed. Returns `false` after `stall` without progress.
     pub fn wait(&self, stall: Duration) -> bool {
         let goal = self.sent.load(Ordering::Relaxed);
-        let left = || goal.saturating_sub(self.done.load(Ordering::Acquire));
-        wait_for_none(left, stall)
+        let done = || self.done.load(Ordering::Acquire);
+        wait_while(|| done() < goal, done, stall)
     }
-}
-
-/// Blocks until `left` returns 0. Returns `false` if its value has not changed for `stall`.
-pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
-    let (mut last, mut since) = (left(), Instant::now());
-    while last > 0 {
-        std::thread::sleep(Duration::from_millis(1));
-        let now = left();
-        if now != last {
-            (last, since) = (now, Instant::now());
-        } else if since.elapsed() >= stall {
-            return false;
-        }
-    }
-    true
 }
 
 struct Silence {
@@ -191,27 +176,20 @@ impl Worker {
     }
 
     fn queued(&self, queued: Queued) {
-        let result_at = queued.result.as_ref().map(|result| result.done());
-        let last = result_at.unwrap_or(queued.events[1]);
-        let status = last.map_or(Status::SUCCESS, Event::synchronize);
+        let done = queued.results.as_ref().map(|results| results.done);
+        let status = (done.or(queued.events[1])).map_or(Status::SUCCESS, Event::synchronize);
         let is_fault = !status.is_success();
         let failure = queued
             .refused
             .or_else(|| is_fault.then(|| status.to_string()));
-        let mut thread_accesses = 0;
-        if let Some(result) = queued.result {
-            if failure.is_none() {
-                thread_accesses = result.keep(&queued.active);
-            }
-            if !is_fault {
-                runtime().events.give_back([result.done()]);
-            }
-            result.give_back();
-        }
+        let thread_accesses = match queued.results {
+            Some(results) if failure.is_none() => (results.write)(&queued.active),
+            _ => 0,
+        };
         let (active, events) = (&queued.active, queued.events);
         end(active, thread_accesses, events, failure, is_fault);
         if !is_fault {
-            runtime().events.give_back(events);
+            runtime().events.give_back(events.into_iter().chain([done]));
         }
     }
 
@@ -276,13 +254,6 @@ impl Worker {
             }
         }
     }
-}
-
-/// Returns the time without progress after which a kernel is reported.
-fn watchdog() -> Option<Duration> {
-    const DEFAULT: Duration = Duration::from_secs(30);
-    let time = session().config().watchdog.unwrap_or(DEFAULT);
-    Some(time).filter(|time| !time.is_zero())
 }
 
 fn name(launch: &Launch) -> String {

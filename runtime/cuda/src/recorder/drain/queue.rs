@@ -3,14 +3,14 @@
 //! Used by the launching thread, the stream (through host functions or the device's count of launches), the consumers, and the monitor,
 //! which looks for faults. None of them holds the lock while it calls CUDA or writes a file.
 
-use super::signals::{OPEN_LAUNCHES, PROGRESS};
+use super::signals::{OPEN_LAUNCHES, PROGRESS, wait_while};
 use crate::cuda::Event;
 use crate::recorder::stream::rings::Ended;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use superstep_runtime_core::ActiveLaunch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,14 +183,9 @@ impl Queue {
     /// Notes the kernel's end and waits until all of its records are taken.
     pub fn finished(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Finished);
-        let mut state = self.state.lock();
-        while state
-            .launches
-            .iter()
-            .any(|other| std::ptr::eq(other.as_ref(), ticket))
-        {
-            self.changed.wait(&mut state);
-        }
+        let is_it = |other: &Arc<Ticket>| std::ptr::eq(other.as_ref(), ticket);
+        let waiting = |state: &mut State| state.launches.iter().any(is_it);
+        self.changed.wait_while(&mut self.state.lock(), waiting);
     }
 
     /// Removes a launch of which no part is in the stream. Must not be used for launches whose ends the device counts.
@@ -279,19 +274,7 @@ impl Queue {
 
     /// Waits until no launch is left. Returns `false` after `stall` without progress.
     pub fn wait_until_empty(&self, stall: Duration) -> bool {
-        let mut seen = self.progress.load(Ordering::Relaxed);
-        let mut since = Instant::now();
-        let mut state = self.state.lock();
-        while !state.launches.is_empty() {
-            self.changed.wait_for(&mut state, Duration::from_millis(20));
-            let now = self.progress.load(Ordering::Relaxed);
-            if now != seen {
-                (seen, since) = (now, Instant::now());
-            } else if since.elapsed() >= stall {
-                return false;
-            }
-        }
-        true
+        wait_while(|| self.peek().is_some(), || self.progress(), stall)
     }
 
     pub fn close(&self) {

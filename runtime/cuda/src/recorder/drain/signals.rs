@@ -7,9 +7,8 @@
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Number of launches that are not completely written. A traced one counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
@@ -24,7 +23,7 @@ pub static HAS_REST: AtomicBool = AtomicBool::new(false);
 pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
 
 /// Time without progress after which a dying program no longer waits for open launches.
-const STALL_MS: u64 = 500;
+const STALL_OF_DYING: Duration = Duration::from_millis(500);
 
 const SIGNALS: [c_int; 7] = [
     libc::SIGABRT,
@@ -36,31 +35,34 @@ const SIGNALS: [c_int; 7] = [
     libc::SIGINT,
 ];
 
-/// Waits until all launches are written, or until there is no progress for `stall_ms`. Async-signal-safe: only uses atomics and sleeps.
-pub fn wait(stall_ms: u64) {
+/// Waits until all launches are written, or until there is no progress for `stall`. Async-signal-safe: only uses atomics, the clock
+/// and sleeps.
+pub fn wait(stall: Duration) {
     // SAFETY: getpid takes no arguments and always succeeds.
     if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
         return;
     }
     let is_open = || OPEN_LAUNCHES.load(Ordering::Acquire) > 0;
-    if !moves_until(stall_ms, is_open) || !HAS_REST.load(Ordering::Acquire) {
+    let progress = || PROGRESS.load(Ordering::Relaxed);
+    if !wait_while(is_open, progress, stall) || !HAS_REST.load(Ordering::Acquire) {
         return;
     }
     ASKED_FOR_REST.store(true, Ordering::Release);
-    moves_until(stall_ms, || ASKED_FOR_REST.load(Ordering::Acquire));
+    let is_asked = || ASKED_FOR_REST.load(Ordering::Acquire);
+    wait_while(is_asked, progress, stall);
 }
 
-/// Waits while `is_open`. Returns `false` after `stall_ms` without progress.
-fn moves_until(stall_ms: u64, is_open: impl Fn() -> bool) -> bool {
-    let (mut seen, mut quiet_ms) = (PROGRESS.load(Ordering::Relaxed), 0);
+/// Waits while `is_open`. Returns `false` if `progress` has returned the same number for `stall`.
+pub fn wait_while(is_open: impl Fn() -> bool, progress: impl Fn() -> u64, stall: Duration) -> bool {
+    let (mut last, mut since) = (progress(), Instant::now());
     while is_open() {
-        if quiet_ms == stall_ms {
+        std::thread::sleep(Duration::from_millis(1));
+        let now = progress();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        } else if since.elapsed() >= stall {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(1));
-        let now = PROGRESS.load(Ordering::Relaxed);
-        quiet_ms = if now == seen { quiet_ms + 1 } else { 0 };
-        seen = now;
     }
     true
 }
@@ -70,35 +72,32 @@ unsafe extern "C" {
 }
 
 extern "C" fn wait_before_quick_exit() {
-    wait(STALL.as_millis() as u64);
+    wait(STALL);
 }
 
 extern "C" fn wait_and_die(signal: c_int) {
-    wait(STALL_MS);
+    wait(STALL_OF_DYING);
     // SAFETY: the default action is in place again (SA_RESETHAND), and happens when this function returns.
     unsafe { libc::raise(signal) };
 }
 
 /// Handles `quick_exit` and the signals that have their default action. The program may still set its own handlers.
 pub fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the handler is a plain function of this library, which is never unloaded.
-        unsafe { at_quick_exit(wait_before_quick_exit) };
-        for signal in SIGNALS {
-            // SAFETY: the structure is plain data for which zeroes are valid.
-            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-            // SAFETY: this only reads the current action.
-            let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
-            if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
-                continue;
-            }
-            action.sa_sigaction = wait_and_die as *const () as libc::sighandler_t;
-            action.sa_flags = libc::SA_RESETHAND;
-            // SAFETY: the handler is async-signal-safe, and its library is never unloaded.
-            unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    // SAFETY: the handler is a plain function of this library, which is never unloaded.
+    unsafe { at_quick_exit(wait_before_quick_exit) };
+    for signal in SIGNALS {
+        // SAFETY: the structure is plain data for which zeroes are valid.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: this only reads the current action.
+        let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+        if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
+            continue;
         }
-    });
+        action.sa_sigaction = wait_and_die as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESETHAND;
+        // SAFETY: the handler is async-signal-safe, and its library is never unloaded.
+        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    }
 }
 
 /// Blocks signals in the calling thread, which is one of ours: a handler that waits for it must not run there.

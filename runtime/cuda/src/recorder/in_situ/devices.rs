@@ -14,32 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl InSitu {
-    fn others(&self, than: c_int) -> Vec<Arc<OnDevice>> {
+    pub(super) fn others(&self, than: c_int) -> Vec<Arc<OnDevice>> {
         let devices = self.devices.lock();
         let others = devices.values().filter(|device| device.ordinal != than);
         others.cloned().collect()
-    }
-
-    pub(super) fn live(&self) -> Vec<(u64, u64)> {
-        let devices = self.devices.lock();
-        let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live();
-        devices.values().flat_map(live).collect()
-    }
-
-    /// Fills the shadow of ranges on all devices but `than`.
-    pub(super) fn fill_others(
-        &self,
-        than: c_int,
-        order: &mut Order,
-        ranges: &[(u64, u64)],
-        pattern: u8,
-    ) -> Result<(), RecordError> {
-        for device in self.others(than) {
-            with_device(device.ordinal, || {
-                device.fill_all(order, ranges, pattern, device.own_stream)
-            })?;
-        }
-        Ok(())
     }
 
     /// Before a launch, discards the shadows of devices to whose memory kernels on other devices may have stored.

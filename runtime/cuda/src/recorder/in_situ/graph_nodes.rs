@@ -1,8 +1,7 @@
 //! Kernel nodes of CUDA graphs.
 
-use crate::cuda::graph::LoneNode;
 use crate::cuda::memory::forget_last_error;
-use crate::cuda::{CudaError, GraphNode, Stub};
+use crate::cuda::{GraphNode, Stub};
 use crate::model::graphs::Node;
 use crate::recorder::launch::opaque;
 use crate::recorder::runtime::runtime;
@@ -10,15 +9,12 @@ use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Copies a kernel node to a separate graph to run it there; returns the copy and the kernel's stub.
-pub fn kernel_apart(node: GraphNode, known: &[Arc<Node>]) -> Result<(LoneNode, Stub), CudaError> {
-    let parameters = node.kernel()?;
-    let stub = stub_of(node, &parameters, known);
-    Ok((LoneNode::kernel(node, &parameters)?, stub))
-}
-
 /// Returns the stub of a node's kernel if the program registered it, and the driver's handle otherwise.
-fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Arc<Node>]) -> Stub {
+pub fn stub_of(
+    node: GraphNode,
+    parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
+    known: &[Arc<Node>],
+) -> Stub {
     let handle = if parameters.func.is_null() {
         Stub::from_raw(parameters.kern.cast())
     } else {

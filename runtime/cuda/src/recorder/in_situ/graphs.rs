@@ -7,14 +7,14 @@
 //! A trace launches the program's instance, and the plan only tells which copies and fills occur between the kernels.
 
 use super::InSitu;
-use super::graph_nodes::{kernel_apart, take_by_name};
+use super::graph_nodes::{stub_of, take_by_name};
 use crate::cuda::graph::{LoneNode, NodeKind, with_relaxed_capture};
 use crate::cuda::{
     CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
 };
 use crate::model::graphs::Node;
 use crate::recorder::host_access::{note_driver_3d, note_fill_node};
-use crate::recorder::launch::{Call, Form, Origin};
+use crate::recorder::launch::{Call, Form};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams};
@@ -143,8 +143,11 @@ impl Plan {
             self.shape.push((kind, before));
             let work = match kind {
                 NodeKind::KERNEL if in_situ => {
-                    let (node, stub) = kernel_apart(node, known)?;
-                    NodeWork::Kernel { node, stub }
+                    let parameters = node.kernel()?;
+                    NodeWork::Kernel {
+                        stub: stub_of(node, &parameters, known),
+                        node: LoneNode::kernel(node, &parameters)?,
+                    }
                 }
                 NodeKind::KERNEL => {
                     let by_name = || take_by_name(node, known);
@@ -283,10 +286,7 @@ fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Statu
     let call = Call {
         form: Form::Extended,
         is_drivers: true,
-        origin: Origin {
-            in_graph: true,
-            ..Origin::default()
-        },
+        in_graph: true,
         ..Call::new(stub, shape, shared_bytes, into, arguments, &launch)
     };
     Ok(call.run())

@@ -1,30 +1,22 @@
 //! Launches whose accesses the device sums up.
 
-use super::layout::{
-    CTA_MASK, INPUT, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT, UNKNOWN,
-};
-use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, Slot, sums};
-use crate::cuda::device::with_device;
+use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
+use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, sums};
 use crate::cuda::memory::{self, device_memory};
-use crate::cuda::{CudaError, Event, Status, Stream, cuda};
+use crate::cuda::{CudaError, Status, Stream, cuda};
 use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
-use crate::recorder::drain::monitor::{Item, LaunchResult};
+use crate::recorder::drain::monitor::Results;
+use crate::recorder::drain::slots::Slot;
+use crate::recorder::launch::Call;
 use crate::recorder::launch::graph_nodes::Insertion;
-use crate::recorder::launch::{Call, record};
-use crate::recorder::runtime::{monitor, runtime, session};
-use crate::recorder::{HostAccess, RecordError, Recorder, selection};
+use crate::recorder::runtime::{runtime, session};
+use crate::recorder::{RecordError, Recorder, selection};
 use cudarc::runtime::sys::cudaMemcpyKind;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use superstep_runtime_core::ActiveLaunch;
-
-struct Summed {
-    done: Option<Event>,
-    device: Arc<OnDevice>,
-    slot: Slot,
-}
 
 impl Recorder for InSitu {
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
@@ -51,33 +43,16 @@ impl Recorder for InSitu {
             return Err(RecordError::TooManyLaunches(number));
         }
         device.name_launch(number, &kernel.name, stream)?;
-        let slot = device.take_slot();
+        let slot = device.slots.take()?;
         let parameter =
             number | (slot.number as u64) << SLOT_SHIFT | selection::launch_bits(active.recorded);
-        let (status, mut queued) = call.surround(active, || {
-            call.launch_with(kernel, device.context, parameter)
-        });
-        if status.is_success() {
-            match device.fetch(&slot, stream) {
-                Ok(()) => {
-                    let done = runtime().events.take();
-                    record(done, stream);
-                    queued.result = Some(Box::new(Summed {
-                        done,
-                        device: device.clone(),
-                        slot,
-                    }));
-                }
-                Err(error) => {
-                    session().fault(error);
-                    device.return_slot(slot);
-                }
-            }
-        } else {
+        let launch = || {
+            let status = call.launch_with(kernel, device.context, parameter);
             call.explain_refusal(kernel, status);
-            device.return_slot(slot);
-        }
-        monitor().send(Item::Queued(queued));
+            status
+        };
+        let fetch = || device.clone().fetch(slot, stream).map(Some);
+        let status = call.with_results(active, launch, fetch);
         order.end(&device, stream)?;
         Ok(status)
     }
@@ -92,57 +67,20 @@ impl Recorder for InSitu {
         place.kernel(Some(NOT_YET))?;
         Ok(NodeRecording::Timed)
     }
-
-    fn host_access(&self, access: &HostAccess<'_>) {
-        match *access {
-            HostAccess::Allocated {
-                address,
-                bytes,
-                kind,
-            } => self.allocated(address, bytes, kind),
-            HostAccess::Freed { address } => {
-                for device in self.devices.lock().values() {
-                    device.shared.lock().shadow.freed(address);
-                }
-            }
-            HostAccess::Wrote {
-                address,
-                bytes,
-                into,
-            } => self.fill(&[(address, bytes)], INPUT, into),
-            HostAccess::Opaque { ranges, into } => match ranges {
-                Some(ranges) => self.fill(ranges, UNKNOWN, into),
-                None => self.fill(&self.live(), UNKNOWN, into),
-            },
-        }
-    }
-
-    /// Writes the remaining transfers.
-    fn finish(&self) {
-        for device in self.devices.lock().values() {
-            if let Err(error) = with_device(device.ordinal, || device.drain()) {
-                session().fault(error);
-            }
-        }
-    }
 }
 
-impl LaunchResult for Summed {
-    fn done(&self) -> Option<Event> {
-        self.done
-    }
-
-    fn keep(&self, active: &ActiveLaunch) -> u64 {
+impl OnDevice {
+    /// Writes the sums of a launch, which have arrived in `slot`; returns the number of its accesses.
+    fn write_sums(&self, slot: &Slot, active: &ActiveLaunch) -> u64 {
+        let (first, words) = (slot.memory().at::<u64>(), SLOT_BYTES / size_of::<u64>());
         // SAFETY: the memory holds the sums, and the copy into it has ended.
-        let words = unsafe {
-            std::slice::from_raw_parts(self.slot.copy.at::<u64>(), SLOT_BYTES / size_of::<u64>())
-        };
+        let words = unsafe { std::slice::from_raw_parts(first, words) };
         let mut found = sums::of_launch(&active.launch, words);
-        if self.device.shared.lock().shadow.has_forgotten() {
+        if self.shared.lock().shadow.has_forgotten {
             // This may be the only reason why bytes are unknown.
             found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
         }
-        (self.device.rows).fetch_add(found.new_rows, Ordering::Relaxed);
+        (self.rows).fetch_add(found.new_rows, Ordering::Relaxed);
         let kernel = &active.launch.kernel;
         if found.lost_bytes > 0 {
             let larger = session().cta_blocks().larger().ctas();
@@ -158,20 +96,13 @@ impl LaunchResult for Summed {
             ));
         }
         if found.sums.unshadowed_stored_bytes > 0 {
-            self.device.stored_elsewhere.store(true, Ordering::Release);
+            self.stored_elsewhere.store(true, Ordering::Release);
         }
         let accesses = found.sums.thread_accesses();
         session().launch_sums(found.sums);
         accesses
     }
 
-    fn give_back(self: Box<Self>) {
-        let Summed { device, slot, .. } = *self;
-        device.return_slot(slot);
-    }
-}
-
-impl OnDevice {
     /// Returns whether the table of transfers may soon be full, or has not been written for a long time.
     fn is_to_be_drained(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
@@ -195,10 +126,10 @@ impl OnDevice {
             let before = shared.launches;
             let launches = (2 * before).max(number + 1).next_power_of_two();
             let memory = device_memory(4 * launches, "list of launches")?;
-            let from = shared.context.kernels as *const c_void;
-            let (to, kind) = (
+            let kind = cudaMemcpyKind::cudaMemcpyDeviceToDevice;
+            let (to, from) = (
                 memory as *mut c_void,
-                cudaMemcpyKind::cudaMemcpyDeviceToDevice,
+                shared.context.kernels as *const c_void,
             );
             // SAFETY: both lists are at least as long as the copy; the old one is not freed, since kernels may still read
             // it.
@@ -215,24 +146,22 @@ impl OnDevice {
         written.check("write the list of launches")
     }
 
-    fn take_slot(&self) -> Slot {
-        let slot = self.slots.lock().recv();
-        slot.expect("sender and receiver have the same owner")
-    }
-
-    fn return_slot(&self, slot: Slot) {
-        // Does not fail, since sender and receiver have the same owner.
-        let _ = self.give_back.lock().send(slot);
-    }
-
     /// Copies the sums out and clears them, in stream order.
-    fn fetch(&self, slot: &Slot, stream: Stream) -> Result<(), CudaError> {
-        let from = self.sums + (slot.number * SLOT_BYTES) as u64;
-        // SAFETY: both sides hold `SLOT_BYTES` bytes and belong to this launch until the slot is returned.
-        let copied = unsafe { memory::copy_to_host(slot.copy.at(), from, SLOT_BYTES, stream) };
+    fn fetch(self: Arc<Self>, slot: Slot, stream: Stream) -> Result<Results, RecordError> {
+        let from = self.shared.lock().context.sums + (slot.number * SLOT_BYTES) as u64;
+        let to = slot.memory().at();
+        // SAFETY: both sides hold `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
+        let copied = unsafe { memory::copy_to_host(to, from, SLOT_BYTES, stream) };
         copied.check("copy the sums of a launch")?;
-        // SAFETY: the slot holds `SLOT_BYTES` bytes and belongs to this launch until it is returned.
+        // SAFETY: the sums take `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
         let cleared = unsafe { memory::fill(from, 0, SLOT_BYTES, stream) };
-        cleared.check("clear the sums of a launch")
+        cleared.check("clear the sums of a launch")?;
+        let done = (runtime().events.take()).ok_or(RecordError::NoEventForResults)?;
+        done.record(stream);
+        let write = move |active: &ActiveLaunch| self.write_sums(&slot, active);
+        Ok(Results {
+            done,
+            write: Box::new(write),
+        })
     }
 }

@@ -20,11 +20,12 @@ pub use graphs::{NOT_YET, NodeChange};
 use super::RecordError;
 use super::runtime::session;
 use super::selection::device_selection;
-use crate::cuda::device::current_device;
-use crate::cuda::memory::{Pinned, device_words, words_of};
-use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
+use crate::cuda::device::{current_device, with_device};
+use crate::cuda::memory::{self, device_words, words_of};
+use crate::cuda::{CudaError, Event, Stream, StreamArgument};
 use crate::recorder::drain::signals;
-use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
+use crate::recorder::drain::slots::Slots;
+use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
@@ -32,10 +33,8 @@ use std::ffi::c_int;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use superstep_trace::AllocationKind;
-use tables::{Tables, clear, table};
 
 /// Initial length of the device's list of launches.
 const LAUNCHES: usize = 1 << 16;
@@ -65,18 +64,11 @@ pub struct OnDevice {
     context: u64,
     shared: Mutex<Shared>,
     order: Arc<Mutex<Order>>,
-    slots: Mutex<Receiver<Slot>>,
-    give_back: Mutex<Sender<Slot>>,
-    sums: u64,
+    slots: Arc<Slots>,
     /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
     /// When these rows were last written to the capture.
     drained: Mutex<Instant>,
-}
-
-struct Slot {
-    number: usize,
-    copy: Pinned,
 }
 
 struct Shared {
@@ -98,10 +90,8 @@ struct Order {
 }
 
 impl InSitu {
-    /// Marks the recorder as used, and returns it.
-    pub fn use_it(&self) -> &Self {
+    pub fn use_it(&self) {
         self.used.store(true, Ordering::Release);
-        self
     }
 
     /// Returns whether the run uses the protocol. A counting run does not, whatever protocol its program was built for.
@@ -121,7 +111,10 @@ impl InSitu {
         Ok(made)
     }
 
-    fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
+    pub fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
+        if !self.is_used() {
+            return;
+        }
         let pattern = match kind {
             AllocationKind::Array => return,
             AllocationKind::Device => UNWRITTEN,
@@ -140,11 +133,51 @@ impl InSitu {
         }
     }
 
+    pub fn freed(&self, address: u64) {
+        for device in self.devices.lock().values() {
+            device.shared.lock().shadow.live.remove(&address);
+        }
+    }
+
+    /// Notes that the host has written this range, or will in stream order.
+    pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
+        self.fill(&[(address, bytes)], INPUT, into);
+    }
+
+    /// Notes that code that is not recorded may write to these ranges or, without a list, to all memory.
+    pub fn may_have_written(&self, ranges: Option<&[(u64, u64)]>, into: StreamArgument) {
+        match ranges {
+            Some(ranges) => self.fill(ranges, UNKNOWN, into),
+            None => {
+                let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live.clone();
+                let all: Vec<_> = self.devices.lock().values().flat_map(live).collect();
+                self.fill(&all, UNKNOWN, into);
+            }
+        }
+    }
+
+    /// Writes the remaining transfers, when no launch is running.
+    pub fn write_rest(&self) {
+        for device in self.devices.lock().values() {
+            if let Err(error) = with_device(device.ordinal, || device.drain()) {
+                session().fault(error);
+            }
+        }
+    }
+
     fn fill(&self, ranges: &[(u64, u64)], pattern: u8, into: StreamArgument) {
+        if !self.is_used() {
+            return;
+        }
         let done = self.on_device().and_then(|device| {
             let order = &mut *self.order.lock();
             device.fill_all(order, ranges, pattern, into.stream())?;
-            self.fill_others(device.ordinal, order, ranges, pattern)
+            self.others(device.ordinal).iter().try_for_each(|other| {
+                let stream = other.own_stream;
+                with_device(other.ordinal, || {
+                    other.fill_all(order, ranges, pattern, stream)
+                })
+            })
         });
         if let Err(error) = done {
             session().fault(error);
@@ -154,36 +187,20 @@ impl InSitu {
 
 impl OnDevice {
     fn new(ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, RecordError> {
-        let tables = Tables::new()?;
-        let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
-        let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
-        let mut shadow = Shadow::new(session().config().shadow_memory);
+        let tables = tables::allocate()?;
+        let mut shadow = Shadow::default();
         let places = shadow.table()?;
         let context = Context {
             version: VERSION,
             // SAFETY: the places are plain data of whole words.
             blocks: device_words(unsafe { words_of(&places) })?,
             block_mask: places.len() as u64 - 1,
-            known: tables.known,
-            sums,
-            readers: tables.readers.0,
-            reader_mask: tables.readers.1 as u64 - 1,
-            transfers: tables.transfers.0,
-            transfer_mask: tables.transfers.1 as u64 - 1,
-            kernels,
-            split: tables.splits.0,
-            split_most: tables.splits.1 as u64,
             selection: device_selection()?,
             block_bits: Context::block_bits(session().cta_blocks()),
+            ..tables
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(from_ref(&context)) })?;
-        let (give_back, slots) = channel();
-        for number in 0..SLOTS {
-            let copy = Pinned::new(SLOT_BYTES)?;
-            // Cannot fail, as the receiver still exists.
-            let _ = give_back.send(Slot { number, copy });
-        }
         Ok(OnDevice {
             ordinal,
             event: Event::create()?,
@@ -198,9 +215,7 @@ impl OnDevice {
                 known_since: 0,
             }),
             order,
-            slots: Mutex::new(slots),
-            give_back: Mutex::new(give_back),
-            sums,
+            slots: Slots::new(SLOT_BYTES, SLOTS, SLOTS)?,
             rows: AtomicU64::new(0),
             drained: Mutex::new(Instant::now()),
         })
@@ -217,10 +232,10 @@ impl OnDevice {
         for start in (0..rows).step_by(part.len()) {
             // SAFETY: the rows are plain data of whole words, and nothing else refers to the slice.
             let place = unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), bytes) };
-            driver::read(place, address + (start * size_of::<Transfer>()) as u64)?;
+            memory::read(place, address + (start * size_of::<Transfer>()) as u64)?;
             used.extend(part.iter().filter(|row| row.source != 0));
         }
-        clear(address, rows * size_of::<Transfer>())?;
+        tables::clear(address, rows * size_of::<Transfer>())?;
         self.rows.store(0, Ordering::Relaxed);
         *self.drained.lock() = Instant::now();
         for rows in used.chunks(PARTS) {

@@ -5,7 +5,7 @@ use super::shadow::Piece;
 use super::{InSitu, OnDevice};
 use crate::cuda::device::current_device;
 use crate::cuda::memory::{self, device_words, free_and_total, free_device_memory, words_of};
-use crate::cuda::{CudaError, Status, driver};
+use crate::cuda::{CudaError, Status};
 use crate::recorder::RecordError;
 use crate::recorder::runtime::{runtime, session};
 use std::slice::from_ref;
@@ -21,12 +21,10 @@ impl InSitu {
         let Some(device) = self.devices.lock().get(&current_device()).cloned() else {
             return false;
         };
-        let given = device.give_back_idle().and_then(|is_done| {
-            if is_done {
-                return Ok(true);
-            }
-            device.give_up_a_piece(bytes)
-        });
+        let given = match device.give_back_idle() {
+            Ok(false) => device.give_up_a_piece(bytes),
+            given => given,
+        };
         given.unwrap_or_else(|error| {
             session().warning(format!("failed to free shadow memory: {error}"));
             false
@@ -41,7 +39,7 @@ impl OnDevice {
         bytes: u64,
         pattern: u8,
     ) -> Result<(), RecordError> {
-        self.shared.lock().shadow.allocated(address, bytes);
+        self.shared.lock().shadow.live.insert(address, bytes);
         let covered = match self.cover(address, bytes) {
             Err(_) if matches!(self.give_back_idle(), Ok(true)) => self.cover(address, bytes),
             covered => covered,
@@ -76,7 +74,7 @@ impl OnDevice {
 
     pub(super) fn write_context(&self, context: &Context) -> Result<(), CudaError> {
         // SAFETY: the structure is plain data consisting of whole words.
-        driver::write(self.context, unsafe { words_of(from_ref(context)) })
+        memory::write(self.context, unsafe { words_of(from_ref(context)) })
     }
 
     /// Frees the shadow of memory that the program has freed; returns whether there was any.
@@ -131,7 +129,7 @@ impl OnDevice {
 
 /// Fills pieces of memory, each with its pattern, in a separate stream, and waits for completion.
 pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
-    driver::alone("fill shadow memory", |stream| {
+    memory::alone("fill shadow memory", |stream| {
         fills
             .iter()
             .map(|&((address, bytes), pattern)| {

@@ -6,6 +6,7 @@ use super::layout::{
 };
 use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
+use crate::recorder::runtime::session;
 use std::collections::BTreeMap;
 
 /// Initial number of places in the table.
@@ -23,11 +24,10 @@ pub struct Shadow {
     /// Pieces by the number of their first block.
     pieces: BTreeMap<u64, Piece>,
     /// The program's allocations: first byte → size.
-    live: BTreeMap<u64, u64>,
+    pub live: BTreeMap<u64, u64>,
     places: usize,
-    limit: Option<u64>,
     /// Whether some memory may have got its shadow after it was written, so that the writers are unknown.
-    has_forgotten: bool,
+    pub has_forgotten: bool,
 }
 
 /// The shadows of consecutive blocks, allocated at once: all entries, then all lines.
@@ -47,53 +47,12 @@ impl Piece {
     }
 }
 
-#[derive(Clone, Copy)]
-pub enum Unit {
-    Word,
-    Line,
-}
-
-impl Unit {
-    fn bytes(self) -> u64 {
-        match self {
-            Unit::Word => 4,
-            Unit::Line => LINE_BYTES,
-        }
-    }
-
-    fn shadow_bytes(self) -> u64 {
-        match self {
-            Unit::Word => ENTRY_BYTES,
-            Unit::Line => STORED_IN_BYTES,
-        }
-    }
-}
+/// A unit of memory: its size, the size of its shadow, and the shadow of a piece's first one.
+type Unit = (u64, u64, fn(&Piece) -> u64);
+const WORD: Unit = (4, ENTRY_BYTES, |piece| piece.memory);
+const LINE: Unit = (LINE_BYTES, STORED_IN_BYTES, Piece::lines);
 
 impl Shadow {
-    pub fn new(limit: Option<u64>) -> Self {
-        Shadow {
-            limit,
-            ..Shadow::default()
-        }
-    }
-
-    pub fn allocated(&mut self, address: u64, bytes: u64) {
-        self.live.insert(address, bytes);
-    }
-
-    pub fn freed(&mut self, address: u64) {
-        self.live.remove(&address);
-    }
-
-    /// Returns the first byte and the size of each of the program's allocations.
-    pub fn live(&self) -> Vec<(u64, u64)> {
-        self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
-    }
-
-    pub fn has_forgotten(&self) -> bool {
-        self.has_forgotten
-    }
-
     pub fn bytes(&self) -> u64 {
         self.pieces.values().map(Piece::bytes).sum()
     }
@@ -138,7 +97,7 @@ impl Shadow {
     }
 
     fn check_limit(&self, bytes: u64) -> Result<(), RecordError> {
-        if let Some(limit) = self.limit {
+        if let Some(limit) = session().config().shadow_memory {
             if self.bytes() + bytes > limit {
                 return Err(RecordError::ShadowMemoryLimit(limit));
             }
@@ -215,7 +174,7 @@ impl Shadow {
     /// Returns the shadow memory, in pieces, of the units that a range covers fully, and the addresses of those that it
     /// covers partly.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
-        let (end, size) = (address.saturating_add(bytes), unit.bytes());
+        let (end, (size, shadow_bytes, _)) = (address.saturating_add(bytes), unit);
         let (first, last) = (address.next_multiple_of(size), end / size * size);
         let mut edges = Vec::new();
         if first != address {
@@ -230,7 +189,7 @@ impl Shadow {
             let border = ((at >> BLOCK_SHIFT) + 1) << BLOCK_SHIFT;
             let until = last.min(border);
             if let Some(place) = self.place_of(unit, at) {
-                let bytes = (until - at) / size * unit.shadow_bytes();
+                let bytes = (until - at) / size * shadow_bytes;
                 match pieces.last_mut() {
                     Some((start, length)) if *start + *length == place => *length += bytes,
                     _ => pieces.push((place, bytes)),
@@ -250,9 +209,9 @@ impl Shadow {
         pattern: u8,
         at_edges: u8,
     ) -> Vec<((u64, u64), u8)> {
-        let (words, edges) = self.pieces(Unit::Word, address, bytes);
+        let (words, edges) = self.pieces(WORD, address, bytes);
         let until = self.end_of_line(address.saturating_add(bytes));
-        let (lines, cut) = self.pieces(Unit::Line, address, until - address);
+        let (lines, cut) = self.pieces(LINE, address, until - address);
         let whole = words.into_iter().chain(lines).map(|piece| (piece, pattern));
         let edges = edges
             .into_iter()
@@ -273,13 +232,9 @@ impl Shadow {
     }
 
     /// Returns the address in shadow memory of the unit at an address.
-    fn place_of(&self, unit: Unit, address: u64) -> Option<u64> {
+    fn place_of(&self, (size, shadow_bytes, start): Unit, address: u64) -> Option<u64> {
         let (first, piece) = self.piece_of(address >> BLOCK_SHIFT)?;
-        let memory = match unit {
-            Unit::Word => piece.memory,
-            Unit::Line => piece.lines(),
-        };
-        Some(memory + (address - (first << BLOCK_SHIFT)) / unit.bytes() * unit.shadow_bytes())
+        Some(start(&piece) + (address - (first << BLOCK_SHIFT)) / size * shadow_bytes)
     }
 }
 

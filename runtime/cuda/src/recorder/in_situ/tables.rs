@@ -1,10 +1,10 @@
 //! The device's tables other than shadow memory.
 
-use super::layout::{KNOWN_BYTES, Transfer};
+use super::layout::{Context, KNOWN_BYTES, SLOTS, Transfer};
 use super::room::fill_alone;
+use super::{LAUNCHES, SLOT_BYTES};
 use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
-use crate::recorder::RecordError;
 
 /// Rows in the set of received words; more on a GPU with a lot of memory.
 const READERS: usize = 1 << 24;
@@ -17,52 +17,50 @@ const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
 const FEWEST_ROWS: usize = 1 << 12;
 
-/// Address and number of rows of each table.
-pub struct Tables {
-    pub readers: (u64, usize),
-    pub transfers: (u64, usize),
-    pub splits: (u64, usize),
-    pub known: u64,
-}
-
-impl Tables {
-    pub fn new() -> Result<Self, RecordError> {
-        let (readers, transfers) = if limits_address_space()? {
-            // Device memory takes up address space, which the program may need.
-            (READERS, TRANSFERS / 4)
-        } else {
-            let (_, total) = free_and_total()?;
-            let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
-            (1 << most.ilog2(), TRANSFERS)
-        };
-        Ok(Tables {
-            readers: table(readers, READER_BYTES, "set of received words")?,
-            transfers: table(transfers, size_of::<Transfer>(), "table of transfers")?,
-            splits: table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?,
-            known: cleared(KNOWN_BYTES, "cache of known words")?,
-        })
-    }
-}
-
-fn limits_address_space() -> Result<bool, RecordError> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+/// Allocates the tables; returns a context that refers to them.
+pub fn allocate() -> Result<Context, CudaError> {
+    let (readers, transfers) = if limits_address_space() {
+        // Device memory takes up address space, which the program may need.
+        (READERS, TRANSFERS / 4)
+    } else {
+        let (_, total) = free_and_total()?;
+        let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
+        (1 << most.ilog2(), TRANSFERS)
     };
-    // SAFETY: the pointer points to a `rlimit`.
-    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } != 0 {
-        return Err(RecordError::AddressSpaceLimit);
-    }
-    Ok(limit.rlim_cur != libc::RLIM_INFINITY)
+    let (readers, reader_rows) = table(readers, READER_BYTES, "set of received words")?;
+    let (transfers, transfer_rows) = table(transfers, size_of::<Transfer>(), "table of transfers")?;
+    let (split, split_most) = table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?;
+    Ok(Context {
+        readers,
+        reader_mask: reader_rows - 1,
+        transfers,
+        transfer_mask: transfer_rows - 1,
+        split,
+        split_most,
+        known: cleared(KNOWN_BYTES, "cache of known words")?,
+        sums: table(SLOTS, SLOT_BYTES, "sums")?.0,
+        kernels: table(LAUNCHES, 4, "list of launches")?.0,
+        ..Context::default()
+    })
+}
+
+fn limits_address_space() -> bool {
+    let infinite = libc::RLIM_INFINITY;
+    let mut limit = libc::rlimit {
+        rlim_cur: infinite,
+        rlim_max: infinite,
+    };
+    // SAFETY: the pointer points to a `rlimit`. The call fails only for an unknown limit or a bad pointer.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    limit.rlim_cur != infinite
 }
 
 /// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns the memory's address and the
 /// number of rows.
-pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), CudaError> {
-    let mut rows = rows;
+fn table(mut rows: usize, row_bytes: usize, what: &str) -> Result<(u64, u64), CudaError> {
     loop {
         match cleared(rows * row_bytes, what) {
-            Ok(memory) => return Ok((memory, rows)),
+            Ok(memory) => return Ok((memory, rows as u64)),
             Err(_) if rows / 2 >= FEWEST_ROWS => rows /= 2,
             Err(error) => return Err(error),
         }

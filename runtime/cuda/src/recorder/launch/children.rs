@@ -1,9 +1,9 @@
 //! Launches from the device. A kernel queues its requests (`device/support_children.cu`). When it has ended, the host
 //! carries them out, each child as a separate launch. Only one such kernel runs at a time.
 
-use super::{Call, Origin};
+use super::Call;
 use crate::cuda::device::current_device;
-use crate::cuda::memory::Pinned;
+use crate::cuda::memory::{self, Pinned};
 use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
 use crate::model::modules::Kernel;
 use crate::recorder::RecordError;
@@ -23,6 +23,7 @@ const CAPACITY_BYTES: usize = 16 << 20;
 /// The variable in a module that holds the address of the queue.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
+const MOVING: &str = "copy or fill memory for a kernel";
 
 /// `SuperstepChild` in `device/children.h`.
 #[repr(C)]
@@ -109,20 +110,11 @@ impl Queue {
     }
 }
 
+/// The kernel and the arguments of a requested launch.
 struct Launch {
     parent: Option<u64>,
     kernel: Arc<Kernel>,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared_bytes: usize,
     arguments: Vec<Vec<u8>>,
-}
-
-/// The kernels in `device/child_moves.cu`.
-#[derive(Clone, Copy)]
-enum Move {
-    Copy,
-    Fill,
 }
 
 #[derive(Default)]
@@ -130,7 +122,7 @@ struct State {
     queues: HashMap<c_int, Queue>,
     /// Devices and binaries whose variable points to the queue.
     modules: HashSet<(c_int, Binary)>,
-    /// The functions of [`Move`], by device.
+    /// The kernels of `device/child_moves.cu`, which copy and fill, by device.
     moves: HashMap<c_int, [Function; 2]>,
 }
 
@@ -153,53 +145,48 @@ impl Children {
         if !status.is_success() {
             return Ok(status);
         }
-        let drain = |kernel: &Kernel, origin: &Origin| {
+        let drain = |kernel: &Kernel, sequence: Option<u64>| {
             if !call.stream().synchronize().is_success() {
                 // The program and the monitor notice on their own that the kernel failed.
                 return Ok(Vec::new());
             }
             let (requests, arguments) = queue.take(&kernel.name)?;
-            let children = requests.iter().map(|request| {
+            let children = requests.into_iter().map(|request| {
+                let launch = match request.kind {
+                    LAUNCH => Some(resolve(kernel, sequence, &request, &arguments)?),
+                    _ => None,
+                };
                 Ok(Child {
                     cta: request.cta,
                     stream: request.stream as usize,
-                    work: match request.kind {
-                        LAUNCH => (
-                            *request,
-                            Some(resolve(kernel, origin, request, &arguments)?),
-                        ),
-                        _ => (*request, None),
-                    },
+                    work: (request, launch),
                 })
             });
             children.collect::<Result<Vec<_>, RecordError>>()
         };
-        let children = drain(kernel, &call.origin)?;
-        run_all(
-            children,
-            |(request, launch): (DeviceRequest, Option<Launch>)| {
-                if let Some(launch) = launch {
-                    let (status, origin) = launch.run(call)?;
-                    let name = &launch.kernel.name;
-                    status.check(format!("launch {name} from the device"))?;
-                    return drain(&launch.kernel, &origin);
-                }
-                let DeviceRequest {
-                    to, from, bytes, ..
-                } = request;
-                let stream = runtime().stream(call.stream);
-                if request.kind == COPY {
-                    state.move_bytes(Move::Copy, call.stream(), [to, from, bytes])?;
-                    session().copy(CopyDirection::DeviceToDevice, to, from, bytes, stream);
-                } else {
-                    let value = from as u8;
-                    state.move_bytes(Move::Fill, call.stream(), [to, value.into(), bytes])?;
-                    session().memset(to, bytes, value, stream);
-                }
-                runtime().host_wrote(to, bytes, call.stream);
-                Ok(Vec::new())
-            },
-        )?;
+        let children = drain(kernel, call.sequence.get())?;
+        run_all(children, |(request, launch)| {
+            if let Some(launch) = launch {
+                let (status, sequence) = launch.run(&request, call)?;
+                let name = &launch.kernel.name;
+                status.check(format!("launch {name} from the device"))?;
+                return drain(&launch.kernel, sequence);
+            }
+            let (to, bytes, stream) = (request.to, request.bytes, call.stream());
+            let number = runtime().stream(call.stream);
+            let [copies, fills] = state.moves()?;
+            if request.kind == COPY {
+                let from = request.from;
+                move_bytes(copies, stream, [to, from, bytes])?;
+                session().copy(CopyDirection::DeviceToDevice, to, from, bytes, number);
+            } else {
+                let value = request.from as u8;
+                move_bytes(fills, stream, [to, value.into(), bytes])?;
+                session().memset(to, bytes, value, number);
+            }
+            runtime().in_situ.host_wrote(to, bytes, call.stream);
+            Ok(Vec::new())
+        })?;
         Ok(Status::SUCCESS)
     }
 }
@@ -219,42 +206,38 @@ impl State {
                 doing: "find the variable __superstep_children".into(),
                 status: Status::NAMED_SYMBOL_NOT_FOUND,
             })?;
-            driver::write(variable, &[queue.0.device])?;
+            memory::write(variable, &[queue.0.device])?;
             self.modules.insert((device, kernel.binary));
         }
         Ok(queue)
     }
 
-    /// Launches one of the kernels of `Move` with these arguments.
-    fn move_bytes(
-        &mut self,
-        by: Move,
-        stream: Stream,
-        mut words: [u64; 3],
-    ) -> Result<(), CudaError> {
-        const DOING: &str = "copy or fill memory for a kernel";
-        let device = current_device();
-        let load = |name| driver::load(MOVES, name, DOING);
-        let functions = match self.moves.entry(device) {
+    fn moves(&mut self) -> Result<[Function; 2], CudaError> {
+        let load = |name| driver::load(MOVES, name, MOVING);
+        Ok(match self.moves.entry(current_device()) {
             Entry::Occupied(functions) => *functions.get(),
             Entry::Vacant(place) => *place.insert([
                 load(c"__superstep_child_copy_bytes")?,
                 load(c"__superstep_child_fill_bytes")?,
             ]),
-        };
-        let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
-        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
-        let (function, shape) = (functions[by as usize], [[ctas, 1, 1], [256, 1, 1]]);
-        // SAFETY: the function takes these three words.
-        let status = unsafe { driver::launch(function, shape, 0, stream, arguments.as_mut_ptr()) };
-        driver::check(status, DOING)
+        })
     }
+}
+
+/// Launches one of the kernels of `device/child_moves.cu`.
+fn move_bytes(by: Function, stream: Stream, mut words: [u64; 3]) -> Result<(), CudaError> {
+    let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
+    let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
+    let shape = [[ctas, 1, 1], [256, 1, 1]];
+    // SAFETY: the function takes these three words.
+    let status = unsafe { driver::launch(by, shape, 0, stream, arguments.as_mut_ptr()) };
+    driver::check(status, MOVING)
 }
 
 /// Resolves the launch that `parent` requested. `bytes` holds the arguments of all launches.
 fn resolve(
     parent: &Kernel,
-    origin: &Origin,
+    sequence: Option<u64>,
     request: &DeviceRequest,
     bytes: &[u8],
 ) -> Result<Launch, RecordError> {
@@ -273,27 +256,28 @@ fn resolve(
     let arguments = (0..kernel.parameters).map(argument);
     let arguments = arguments.collect::<Result<_, RecordError>>()?;
     Ok(Launch {
-        parent: origin.sequence.get(),
+        parent: sequence,
         kernel,
-        grid: request.grid,
-        block: request.block,
-        shared_bytes: request.bytes as usize,
         arguments,
     })
 }
 
 impl Launch {
     /// Launches into the stream of `call`, which is a launch by the host.
-    fn run(&self, call: &Call<'_>) -> Result<(Status, Origin), RecordError> {
+    fn run(
+        &self,
+        request: &DeviceRequest,
+        call: &Call<'_>,
+    ) -> Result<(Status, Option<u64>), RecordError> {
         let pointers = self.arguments.iter();
         let mut pointers: Vec<*mut c_void> = pointers
             .map(|value| value.as_ptr().cast_mut().cast())
             .collect();
-        let stub = self.kernel.stub;
-        let stream = call.stream();
-        let [grid, block] = [self.grid, self.block].map(|[x, y, z]| dim3 { x, y, z });
+        let (stub, stream) = (self.kernel.stub, call.stream());
+        let shape = [request.grid, request.block];
+        let [grid, block] = shape.map(|[x, y, z]| dim3 { x, y, z });
+        let bytes = request.bytes as usize;
         let launch = |arguments: *mut *mut c_void| {
-            let bytes = self.shared_bytes;
             // SAFETY: the stub was registered, and there is a pointer to each of the kernel's arguments, the trailing ones included.
             unsafe {
                 cuda!(cudaLaunchKernel(
@@ -306,24 +290,13 @@ impl Launch {
                 ))
             }
         };
-        let shape = [self.grid, self.block];
         let arguments = pointers.as_mut_ptr();
         let child = Call {
-            origin: Origin {
-                parent: self.parent,
-                ..Origin::default()
-            },
-            ..Call::new(
-                stub,
-                shape,
-                self.shared_bytes,
-                call.stream,
-                arguments,
-                &launch,
-            )
+            parent: self.parent,
+            ..Call::new(stub, shape, bytes, call.stream, arguments, &launch)
         };
         let status = child.record(&self.kernel)?;
-        Ok((status, child.origin))
+        Ok((status, child.sequence.get()))
     }
 }
 

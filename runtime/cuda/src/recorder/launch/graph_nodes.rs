@@ -9,7 +9,7 @@ use crate::model::graphs::{Node, NodeRecording};
 use crate::model::modules::Kernel;
 use crate::recorder::drain::buffers::DrainBuffer;
 use crate::recorder::runtime::{runtime, session};
-use crate::recorder::{RecordError, in_situ, selection};
+use crate::recorder::{RecordError, Recorder, in_situ, selection};
 use cudarc::runtime::sys::{
     cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams,
 };
@@ -46,24 +46,14 @@ pub trait Insertion {
 }
 
 pub struct Captured<'a> {
-    call: &'a Call<'a>,
-    kernel: &'a Kernel,
-    graph: Graph,
+    pub call: &'a Call<'a>,
+    pub kernel: &'a Kernel,
+    pub graph: Graph,
     pub handle: Option<GraphNode>,
     pub own: Vec<GraphNode>,
 }
 
-impl<'a> Captured<'a> {
-    pub fn new(call: &'a Call<'a>, kernel: &'a Kernel, graph: Graph) -> Self {
-        Captured {
-            call,
-            kernel,
-            graph,
-            handle: None,
-            own: Vec::new(),
-        }
-    }
-
+impl Captured<'_> {
     fn added(&mut self, status: Status) -> Status {
         if status.is_success() {
             self.own.extend(last_captured(self.call.stream()));
@@ -123,8 +113,6 @@ impl Insertion for Captured<'_> {
     }
 }
 
-type AddKernel<'a> = &'a dyn Fn(&[GraphNode], &cudaKernelNodeParams) -> Status;
-
 struct Explicit<'a> {
     kernel: &'a Kernel,
     graph: Graph,
@@ -133,7 +121,6 @@ struct Explicit<'a> {
     dependencies: &'a [GraphNode],
     last: Vec<GraphNode>,
     parameters: &'a cudaKernelNodeParams,
-    add: AddKernel<'a>,
     own: Vec<GraphNode>,
 }
 
@@ -164,10 +151,10 @@ impl Insertion for Explicit<'_> {
         match trailing {
             Some(trailing) => {
                 with_arguments(self.kernel, self.parameters, trailing, |parameters| {
-                    (self.add)(&self.last, parameters)
+                    add_node(self.handle, self.graph, &self.last, parameters)
                 })
             }
-            None => (self.add)(self.dependencies, self.parameters),
+            None => add_node(self.handle, self.graph, self.dependencies, self.parameters),
         }
         .ok()?;
         self.last = vec![self.added_kernel()];
@@ -261,21 +248,34 @@ fn with_arguments(
     })
 }
 
-/// Adds a kernel to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a kernel unchanged.
+/// Adds a kernel to a graph unchanged.
+fn add_node(
+    handle: *mut GraphNode,
+    graph: Graph,
+    before: &[GraphNode],
+    kernel: &cudaKernelNodeParams,
+) -> Status {
+    let (node, graph) = (handle.cast(), graph.raw());
+    let (first, count) = (before.as_ptr().cast(), before.len());
+    // SAFETY: the handles are the program's or the recorder's own, and the parameters live during the call.
+    unsafe { cuda!(cudaGraphAddKernelNode(node, graph, first, count, kernel)) }
+}
+
+/// Adds a kernel to a graph, with the nodes that its recorder needs; stores its node in `handle`.
 pub fn add_kernel(
     handle: *mut GraphNode,
     graph: Graph,
     dependencies: &[GraphNode],
     parameters: &cudaKernelNodeParams,
-    add: AddKernel<'_>,
 ) -> Status {
     let runtime = runtime();
     if runtime.device().is_none() {
-        return add(dependencies, parameters);
+        return add_node(handle, graph, dependencies, parameters);
     }
     let kernel = runtime.kernel(Stub::from_raw(parameters.func));
-    let Some(kernel) = kernel.clone().filter(|kernel| kernel.recorder.is_some()) else {
-        let status = add(dependencies, parameters);
+    let recorder = (kernel.as_ref()).and_then(|kernel| runtime.recorder(kernel));
+    let (Some(kernel), Some(recorder)) = (&kernel, recorder) else {
+        let status = add_node(handle, graph, dependencies, parameters);
         if status.is_success() {
             let geometry = OpaqueGeometry {
                 grid: extents(parameters.gridDim),
@@ -295,16 +295,15 @@ pub fn add_kernel(
         tail.unwrap_or(node)
     };
     let place = Explicit {
-        kernel: &kernel,
+        kernel,
         graph,
         handle,
         dependencies,
         last: dependencies.iter().map(tail).collect(),
         parameters,
-        add,
         own: Vec::new(),
     };
-    match add_recorded(&kernel, place) {
+    match add_recorded(kernel, recorder, place) {
         Ok(()) => {
             runtime.hook_exit();
             Status::SUCCESS
@@ -325,22 +324,19 @@ fn check(kernel: &Kernel, parameters: &cudaKernelNodeParams) -> Result<(), Recor
     Ok(())
 }
 
-fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+fn add_recorded(
+    kernel: &Arc<Kernel>,
+    recorder: &dyn Recorder,
+    mut place: Explicit<'_>,
+) -> Result<(), RecordError> {
     let parameters = place.parameters;
     check(kernel, parameters)?;
-    let Some(recorder) = kernel.recorder else {
-        return Ok(place.kernel(None)?);
-    };
     let recording = recorder.add_to_graph(kernel, &mut place)?;
     let (grid, block) = (extents(parameters.gridDim), extents(parameters.blockDim));
+    let geometry = geometry(kernel, grid, block, parameters.sharedMemBytes as usize);
     let node = Node {
         kernel: kernel.clone(),
-        geometry: Mutex::new(geometry(
-            kernel,
-            grid,
-            block,
-            parameters.sharedMemBytes as usize,
-        )),
+        geometry: Mutex::new(geometry),
         recording,
     };
     let handle = Some(place.added_kernel());

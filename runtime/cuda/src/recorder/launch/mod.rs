@@ -10,7 +10,7 @@ use crate::cuda::graph::{captured_by, with_relaxed_capture};
 use crate::cuda::{Event, Status, Stream, StreamArgument, Stub};
 use crate::model::graphs::Node;
 use crate::model::modules::Kernel;
-use crate::recorder::drain::monitor::{Item, Queued};
+use crate::recorder::drain::monitor::{Item, Queued, Results};
 use crate::recorder::launch::graph_nodes::Captured;
 use crate::recorder::runtime::{monitor, runtime, session};
 use crate::recorder::{RecordError, Recorder, selection};
@@ -42,12 +42,6 @@ pub struct Call<'a> {
     pub form: Form,
     pub is_drivers: bool,
     pub launch: &'a dyn Fn(Arguments) -> Status,
-    pub origin: Origin,
-}
-
-/// The origin of a launch, and its number.
-#[derive(Default)]
-pub struct Origin {
     /// Sequence number of the parent's launch; `None` if the host launched.
     pub parent: Option<u64>,
     pub in_graph: bool,
@@ -75,7 +69,9 @@ impl<'a> Call<'a> {
             form: Form::Plain,
             is_drivers: false,
             launch,
-            origin: Origin::default(),
+            parent: None,
+            in_graph: false,
+            sequence: Cell::new(None),
         }
     }
 
@@ -95,7 +91,7 @@ impl<'a> Call<'a> {
         let Some(kernel) = kernel else {
             return self.opaque(None);
         };
-        let Some(recorder) = kernel.recorder else {
+        let Some(recorder) = runtime.recorder(&kernel) else {
             let status = self.opaque(Some(&kernel));
             report_missing(&kernel.name, status);
             return status;
@@ -163,7 +159,14 @@ impl<'a> Call<'a> {
         if kernel.launches {
             return Err(RecordError::ChildrenInGraph);
         }
-        let mut place = Captured::new(self, kernel, graph);
+        let (handle, own) = (None, Vec::new());
+        let mut place = Captured {
+            call: self,
+            kernel,
+            graph,
+            handle,
+            own,
+        };
         let recording = recorder.add_to_graph(kernel, &mut place)?;
         let node = Node {
             kernel: kernel.clone(),
@@ -183,7 +186,7 @@ impl<'a> Call<'a> {
 
     /// Launches the kernel without its children. Returns an error if it cannot be recorded.
     pub fn record(&self, kernel: &Kernel) -> Result<Status, RecordError> {
-        match kernel.recorder {
+        match runtime().recorder(kernel) {
             Some(recorder) => recorder.launch(self, kernel),
             None => Ok(self.opaque(Some(kernel))),
         }
@@ -197,12 +200,12 @@ impl<'a> Call<'a> {
         runtime().note_variables(kernel);
         let (stream, name) = (runtime().stream(self.stream), &kernel.name);
         let geometry = geometry(kernel, self.grid, self.block, self.shared_bytes);
-        let active = if self.origin.in_graph {
+        let active = if self.in_graph {
             session().graph_launch_begin(stream, name, geometry)
         } else {
-            session().launch_begin(stream, name, geometry, self.origin.parent)
+            session().launch_begin(stream, name, geometry, self.parent)
         };
-        self.origin.sequence.set(Some(active.launch.sequence));
+        self.sequence.set(Some(active.launch.sequence));
         active
     }
 
@@ -215,7 +218,23 @@ impl<'a> Call<'a> {
     }
 
     pub fn timed(&self, active: ActiveLaunch, launch: impl FnOnce() -> Status) -> Status {
-        let (status, queued) = self.surround(active, launch);
+        self.with_results(active, launch, || Ok(None))
+    }
+
+    /// Launches, and lets `fetch` queue the copy of the launch's results.
+    pub fn with_results(
+        &self,
+        active: ActiveLaunch,
+        launch: impl FnOnce() -> Status,
+        fetch: impl FnOnce() -> Result<Option<Results>, RecordError>,
+    ) -> Status {
+        let (status, mut queued) = self.surround(active, launch);
+        if status.is_success() {
+            match fetch() {
+                Ok(results) => queued.results = results,
+                Err(error) => session().fault(error),
+            }
+        }
         monitor().send(Item::Queued(queued));
         status
     }
@@ -232,7 +251,7 @@ impl<'a> Call<'a> {
         let queued = Queued {
             active,
             events,
-            result: None,
+            results: None,
             refused: (!status.is_success()).then(|| status.to_string()),
         };
         (status, queued)

@@ -8,7 +8,6 @@ use crate::cuda::graph::{captured_by, last_captured, with_relaxed_capture};
 use crate::cuda::{Binary, Event, GraphExec, Status, StreamArgument, Stub, driver};
 use crate::model::graphs::{Node, NodeRecording};
 use crate::model::modules::Kernel;
-use crate::recorder::HostAccess;
 use crate::recorder::drain::monitor::Item;
 use crate::recorder::launch::graphs;
 use crate::recorder::runtime::{monitor, runtime, session};
@@ -75,7 +74,6 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
             stub: Stub::NULL,
             binary: Binary::NULL,
             probe: None,
-            recorder: None,
             parameters: 0,
             launches: false,
             attributes: OnceLock::from(None),
@@ -109,16 +107,9 @@ fn launched(
     }
     record(events[1], into.stream());
     let call = CALL.with_borrow(|call| call.as_ref().and_then(|call| (**call).clone()));
-    let written: Option<Vec<(u64, u64)>> = (call.as_ref()).map(|call| {
-        call.writes
-            .iter()
-            .flat_map(|block| block.ranges())
-            .collect()
-    });
-    runtime.host_access(&HostAccess::Opaque {
-        ranges: written.as_deref(),
-        into,
-    });
+    let writes = call.as_ref().map(|call| call.writes.iter());
+    let written = writes.map(|writes| writes.flat_map(|block| block.ranges()).collect::<Vec<_>>());
+    runtime.in_situ.may_have_written(written.as_deref(), into);
     let stream = runtime.stream(into);
     let launch = session().opaque_launch(stream, kernel.as_deref(), geometry, call);
     monitor().send(Item::Opaque(OpaqueRunning {

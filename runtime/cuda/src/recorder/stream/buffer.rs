@@ -3,8 +3,8 @@
 use super::layout::{Header, Shape, VERSION};
 use super::rings::{Ended, HostRing};
 use super::{Flush, Settings};
-use crate::cuda::memory::{Pinned, device_memory, words_of};
-use crate::cuda::{CudaError, driver};
+use crate::cuda::CudaError;
+use crate::cuda::memory::{self, Pinned, device_memory, words_of};
 use std::slice::from_ref;
 
 pub struct Buffer {
@@ -42,7 +42,7 @@ impl Buffer {
         // SAFETY: the header is plain data without padding.
         let mut control = unsafe { words_of(from_ref(&header)) }.to_vec();
         control.resize(shape.device_control_bytes() / 8, 0);
-        driver::write(device, &control)?;
+        memory::write(device, &control)?;
         let flush = Flush::load(device, shape.parameter(), shape.rings)?;
         // SAFETY: the memory is as large as the shape requires, its control words are zeroed, and it is never freed; the workers end before
         // a device reset destroys it.

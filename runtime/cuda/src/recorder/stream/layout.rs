@@ -16,20 +16,8 @@ pub const PIECE_SHIFT: u32 = 44;
 /// Logarithm of the pieces per ring.
 pub const SLOTS_SHIFT: u32 = 52;
 
-/// The indices of a ring, which the host only initialises to zero.
-#[repr(C)]
-pub struct Ring {
-    /// Positions that are reserved for records, in units.
-    pub head: u64,
-    pad0: [u64; 15],
-    pub window: u64,
-    /// The number of pieces that the host had read when the device last looked.
-    pub host_limit: u64,
-    pad1: [u64; 14],
-    /// Units written to each slot.
-    pub written: [u32; MAX_SLOTS],
-    pad2: [u64; 8],
-}
+/// Size of the indices of a ring, which the host only initialises to zero.
+pub const RING_BYTES: usize = 384;
 
 /// The header of a buffer, with addresses of host memory for the device.
 #[repr(C)]
@@ -93,7 +81,7 @@ impl Shape {
     }
 
     pub fn device_control_bytes(&self) -> usize {
-        size_of::<Header>() + self.rings * size_of::<Ring>()
+        size_of::<Header>() + self.rings * RING_BYTES
     }
 
     pub fn device_bytes(&self) -> usize {

@@ -20,11 +20,6 @@ const MOST_WORKERS: usize = 16;
 pub struct Settings {
     pub shape: Shape,
     pub workers: usize,
-    pub how: WorkerSettings,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkerSettings {
     pub sink: RecordSink,
     /// Longest random pause before each check of the rings, for tests of slow consumers.
     pub pause: Duration,
@@ -44,10 +39,8 @@ impl Settings {
         Settings {
             shape,
             workers: workers.min(shape.rings),
-            how: WorkerSettings {
-                sink: config.sink,
-                pause: config.consumer_pause,
-            },
+            sink: config.sink,
+            pause: config.consumer_pause,
         }
     }
 

@@ -136,11 +136,14 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
     rows + rest.take_while(|unit| is_row(unit)).count()
 }
 
-/// Passes the group of the record at the start of `bytes` to `emit`; `group` is scratch memory.
+/// Passes the group of the record at the start of `bytes`, or only its lanes, to `emit`; `group` is scratch memory.
 #[inline(never)]
 fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
-    let lanes = head.mask.count_ones();
+    let lanes = head.mask.count_ones() as usize;
     emit.lanes(head.accesses(bytes));
+    if !E::ADDRESSES {
+        return;
+    }
     let (mut base, mut stride) = brief(bytes, group);
     if head.is_long {
         let (third, fourth) = (word(bytes, 2), word(bytes, 3));
@@ -150,7 +153,6 @@ fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut 
         (base, stride) = (word(bytes, 0), i64::from(fourth as u32 as i32));
     }
     let offsets = &bytes[(1 + usize::from(head.is_long)) * UNIT_BYTES..];
-    let lanes = lanes as usize;
     match head.tag & FORM_MASK {
         FORM_RUN if head.mask == u32::MAX => emit.run(group, base, stride as u64),
         FORM_RUN => {
@@ -222,11 +224,7 @@ impl Reader {
             self.leftover.extend_from_slice(&bytes[..more]);
             match look(&self.leftover, self.leftover_piece) {
                 Next::Record(head) if head.units * UNIT_BYTES > had => {
-                    if E::ADDRESSES {
-                        give(&self.leftover, &head, &mut self.group, emit);
-                    } else {
-                        emit.lanes(head.accesses(&self.leftover));
-                    }
+                    give(&self.leftover, &head, &mut self.group, emit);
                     bytes = &bytes[head.units * UNIT_BYTES - had..];
                     self.leftover.clear();
                 }

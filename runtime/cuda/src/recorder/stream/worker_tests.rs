@@ -2,7 +2,7 @@
 
 use super::layout::Shape;
 use super::rings::HostRing;
-use super::settings::WorkerSettings;
+use super::settings::Settings;
 use super::shared::SharedRing;
 use super::wire_tests::record;
 use super::workers::{Team, Worker};
@@ -72,7 +72,9 @@ impl Device {
         let queue = Arc::new(Queue::counted(ended));
         let team = Team::new(workers);
         let shared = SharedRing::all(all);
-        let settings = WorkerSettings {
+        let settings = Settings {
+            shape,
+            workers,
             sink: RecordSink::Disk,
             pause,
         };

@@ -2,11 +2,11 @@
 //!
 //! They make no CUDA calls, since a kernel may be waiting for them (see `thesis::consumer`).
 
-use super::settings::WorkerSettings;
+use super::settings::Settings;
 use super::shared::SharedRing;
-use super::wire::{Emit, Reader};
+use super::wire::Emit;
 use crate::recorder::drain::queue::{Queue, Ticket};
-use crate::recorder::thesis::consumer::{Ending, Sink};
+use crate::recorder::thesis::consumer::{Ending, NAP_LONGEST, NAP_SHORTEST, QUIET_AFTER, Sink};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,15 +17,11 @@ use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
 /// How long a worker polls without a pause after it has found something.
 const ALERT: Duration = Duration::from_micros(100);
-const NAP_SHORTEST: Duration = Duration::from_micros(5);
-const NAP_LONGEST: Duration = Duration::from_micros(200);
 /// Maximum number of launches that a worker takes from the queue at once.
 const MOST_AT_ONCE: usize = 64;
 /// How long a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
-/// How long encoded accesses wait for more before they are written, so that a killed program's capture shows how far it got.
-const QUIET_AFTER: Duration = Duration::from_millis(200);
-/// Like `QUIET_AFTER`, but while more accesses arrive.
+/// How long encoded accesses wait while more arrive before they are written; [`QUIET_AFTER`] is for when none do.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Bytes that the memory sink of a worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
@@ -84,18 +80,12 @@ impl Team {
             ending.broken += part.broken;
             *workers += 1;
         }
-        let mut complete = Vec::new();
-        while arrived
-            .launches
-            .front()
-            .is_some_and(|(workers, _)| *workers >= self.size)
-        {
-            let serial = arrived.first_serial;
-            arrived.first_serial += 1;
-            let ending = arrived.launches.pop_front();
-            complete.extend(ending.map(|(_, ending)| (serial, ending)));
-        }
-        end(complete);
+        let is_complete = |(workers, _): &&(usize, Ending)| *workers >= self.size;
+        let number = arrived.launches.iter().take_while(is_complete).count();
+        let first = arrived.first_serial;
+        arrived.first_serial += number as u64;
+        let complete = arrived.launches.drain(..number).map(|(_, ending)| ending);
+        end((first..).zip(complete).collect());
     }
 }
 
@@ -110,11 +100,10 @@ pub struct Worker<S> {
     /// Rings with groups that this worker has not written yet.
     keeps: Vec<usize>,
     next_ring: usize,
-    settings: WorkerSettings,
+    settings: Settings,
     sink: S,
     chunk: ChunkBuilder,
-    kept: Vec<u8>,
-    kept_at: usize,
+    kept: VecDeque<u8>,
     part: Ending,
     serial: u64,
     unreported: Vec<(Arc<Ticket>, Ending)>,
@@ -198,7 +187,7 @@ impl<S: Sink> Worker<S> {
         team: Arc<Team>,
         number: usize,
         rings: Arc<[SharedRing]>,
-        settings: WorkerSettings,
+        settings: Settings,
         sink: S,
     ) -> Self {
         Worker {
@@ -213,8 +202,7 @@ impl<S: Sink> Worker<S> {
             settings,
             sink,
             chunk: ChunkBuilder::new(LaunchId(0)),
-            kept: Vec::new(),
-            kept_at: 0,
+            kept: VecDeque::new(),
             part: Ending::default(),
             serial: 0,
             unreported: Vec::new(),
@@ -401,30 +389,36 @@ impl<S: Sink> Worker<S> {
         let taken = self.rings[ring].visit(self.number, |inside| {
             let reader = &mut inside.reader;
             let is_first = inside.serial != self.serial;
-            let taken = match self.settings.sink {
-                _ if self.discard => inside.host.take(self.serial, |_, _| broken += 1),
-                RecordSink::Disk => inside.host.take(self.serial, |number, piece| {
-                    if !self.keeps.contains(&ring) {
-                        self.keeps.push(ring);
-                    }
-                    let mut encode = Encode {
-                        count: Count::default(),
-                        ticket,
-                        chunk: &mut self.chunk,
-                        sink: &mut self.sink,
-                        wrote: false,
-                    };
-                    broken += read(reader, is_first, number, piece, &mut encode);
-                    (count, wrote) = (encode.count, encode.wrote);
-                }),
-                RecordSink::Count => inside.host.take(self.serial, |number, piece| {
-                    broken += read(reader, is_first, number, piece, &mut count);
-                }),
-                RecordSink::Memory => inside.host.take(self.serial, |number, piece| {
-                    keep(&mut self.kept, &mut self.kept_at, piece);
-                    broken += read(reader, is_first, number, piece, &mut count);
-                }),
-            };
+            let taken = inside.host.take(self.serial, |number, piece| {
+                if self.discard {
+                    broken += 1;
+                    return;
+                }
+                if is_first {
+                    broken += reader.end();
+                }
+                if self.settings.sink == RecordSink::Memory {
+                    let excess = (self.kept.len() + piece.len()).saturating_sub(KEPT_BYTES);
+                    self.kept.drain(..excess);
+                    self.kept.extend(piece);
+                }
+                if !keeps {
+                    broken += reader.piece(number, piece, &mut count);
+                    return;
+                }
+                if !self.keeps.contains(&ring) {
+                    self.keeps.push(ring);
+                }
+                let mut encode = Encode {
+                    count: Count::default(),
+                    ticket,
+                    chunk: &mut self.chunk,
+                    sink: &mut self.sink,
+                    wrote: false,
+                };
+                broken += reader.piece(number, piece, &mut encode);
+                (count, wrote) = (encode.count, encode.wrote);
+            });
             if taken.is_some() {
                 inside.serial = self.serial;
             } else if ends && !is_first {
@@ -453,28 +447,4 @@ impl<S: Sink> Worker<S> {
         }
         Some(taken)
     }
-}
-
-fn read<E: Emit>(
-    reader: &mut Reader,
-    is_first: bool,
-    number: u32,
-    piece: &[u8],
-    emit: &mut E,
-) -> u64 {
-    let broken = if is_first { reader.end() } else { 0 };
-    broken + reader.piece(number, piece, emit)
-}
-
-/// Keeps a piece. If `kept` is full, overwrites the oldest.
-fn keep(kept: &mut Vec<u8>, at: &mut usize, piece: &[u8]) {
-    if kept.len() < KEPT_BYTES {
-        kept.extend_from_slice(piece);
-        return;
-    }
-    if *at + piece.len() > kept.len() {
-        *at = 0;
-    }
-    kept[*at..*at + piece.len()].copy_from_slice(piece);
-    *at += piece.len();
 }

@@ -35,12 +35,12 @@ type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
 /// How long the consumer polls without a pause after it has found something, as a full bin blocks the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
-const NAP_SHORTEST: Duration = Duration::from_micros(5);
-const NAP_LONGEST: Duration = Duration::from_micros(200);
+pub const NAP_SHORTEST: Duration = Duration::from_micros(5);
+pub const NAP_LONGEST: Duration = Duration::from_micros(200);
 
-/// Time without a full bin after which the consumer also writes the records in partly filled bins, so that the capture of a
-/// killed program shows how far it got.
-const QUIET_AFTER: Duration = Duration::from_millis(200);
+/// Time without new records after which those at hand are written, even from partly filled bins, so that the capture of a killed
+/// program shows how far it got.
+pub const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub struct Consumer<S> {
     queue: Arc<Queue>,

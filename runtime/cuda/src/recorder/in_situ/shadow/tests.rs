@@ -15,11 +15,11 @@ fn shadow_without_an_allocation_is_idle() {
     let mut memory = shadow(&[(1, 0x10), (2, 0x20), (5, 0x50)]);
     let piece = |memory| Piece { blocks: 1, memory };
     // From the last byte of block 1 to the first of block 2, and one in block 4.
-    memory.allocated((2 << BLOCK_SHIFT) - 1, 2);
-    memory.allocated(4 << BLOCK_SHIFT, 1 << BLOCK_SHIFT);
+    memory.live.insert((2 << BLOCK_SHIFT) - 1, 2);
+    memory.live.insert(4 << BLOCK_SHIFT, 1 << BLOCK_SHIFT);
     assert_eq!(memory.take_idle(), [piece(0x50)]);
     assert_eq!(memory.take_idle(), []);
-    memory.freed((2 << BLOCK_SHIFT) - 1);
+    memory.live.remove(&((2 << BLOCK_SHIFT) - 1));
     assert_eq!(memory.take_idle(), [piece(0x10), piece(0x20)]);
 }
 
@@ -28,8 +28,8 @@ fn blocks_may_contain_other_allocations() {
     let block = 1 << BLOCK_SHIFT;
     let mut memory = shadow(&[]);
     // From block 1 into block 3, and within block 3.
-    memory.allocated(block + 8, 2 * block);
-    memory.allocated(3 * block + 16, 8);
+    memory.live.insert(block + 8, 2 * block);
+    memory.live.insert(3 * block + 16, 8);
     let holds = |address| [0, 1, 2, 3, 4].map(|number| memory.holds_others(number, address));
     assert_eq!(holds(block + 8), [false, false, false, true, false]);
     assert_eq!(holds(3 * block + 16), [false, true, true, true, false]);
@@ -43,11 +43,11 @@ fn pieces_join_and_edges_are_separate() {
         (2, 0x1000_0000 + SHADOW_BYTES),
         (4, 0x9000_0000),
     ]);
-    let (pieces, edges) = memory.pieces(Unit::Word, block + 1, 10);
+    let (pieces, edges) = memory.pieces(WORD, block + 1, 10);
     assert_eq!(pieces, [(0x1000_0010, 16)]);
     assert_eq!(edges, [0x1000_0000, 0x1000_0020]);
     // Two blocks with adjacent shadows, one without a shadow, and one with its shadow elsewhere.
-    let (pieces, edges) = memory.pieces(Unit::Word, block, 4 * block);
+    let (pieces, edges) = memory.pieces(WORD, block, 4 * block);
     assert_eq!(
         pieces,
         [(0x1000_0000, 2 * SHADOW_BYTES), (0x9000_0000, SHADOW_BYTES)]
@@ -55,7 +55,7 @@ fn pieces_join_and_edges_are_separate() {
     assert!(edges.is_empty());
     // Within one word.
     assert_eq!(
-        memory.pieces(Unit::Word, block + 5, 2),
+        memory.pieces(WORD, block + 5, 2),
         (vec![], vec![0x1000_0010])
     );
 }
@@ -65,7 +65,7 @@ fn partly_written_lines_are_edges() {
     let block = 1 << BLOCK_SHIFT;
     let memory = shadow(&[(1, 0x1000_0000)]);
     let lines = 0x1000_0000 + SHADOW_BYTES;
-    let (pieces, edges) = memory.pieces(Unit::Line, block + 64, 130);
+    let (pieces, edges) = memory.pieces(LINE, block + 64, 130);
     assert_eq!(pieces, [(lines + 8, 16)]);
     assert_eq!(edges, [lines + 24]);
 }
@@ -75,11 +75,11 @@ fn an_allocation_has_exclusive_use_of_its_last_line() {
     let block = 1 << BLOCK_SHIFT;
     let mut memory = shadow(&[(1, 0x1000_0000)]);
     let lines = 0x1000_0000 + SHADOW_BYTES;
-    memory.allocated(block, 40);
+    memory.live.insert(block, 40);
     let fills = |memory: &Shadow| memory.fills(block, 40, 7, 8);
     let words = ((0x1000_0000, 10 * ENTRY_BYTES), 7);
     assert_eq!(fills(&memory), [words, ((lines, 8), 7)]);
-    memory.allocated(block + 48, 8);
+    memory.live.insert(block + 48, 8);
     let cut = ((lines + 4, 4), UNKNOWN);
     assert_eq!(fills(&memory), [words, ((lines, 4), 7), cut]);
 }

@@ -31,18 +31,11 @@ fn the_device_header_has_the_same_layout() {
         ("STREAM_TAG_LONG", u64::from(wire::TAG_LONG)),
         ("STREAM_TAG_PIECE_SHIFT", wire::TAG_PIECE_SHIFT.into()),
         ("SUPERSTEP_STREAM_VERSION", VERSION),
+        ("sizeof(struct StreamRing)", RING_BYTES as u64),
     ];
     let mut all = constants
         .map(|(name, value)| (name.to_owned(), value))
         .to_vec();
-    all.extend(layout!(
-        "StreamRing",
-        Ring,
-        head,
-        window,
-        host_limit,
-        written
-    ));
     all.extend(layout!(
         "StreamHeader",
         Header,

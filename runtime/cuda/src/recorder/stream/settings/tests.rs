@@ -16,8 +16,5 @@ fn configured_sizes_are_used_and_workers_do_not_exceed_rings() {
     };
     let settings = Settings::new(&config, 132);
     assert_eq!(settings.shape, Shape::rounded(2, 64, 8, 2));
-    assert_eq!(
-        (settings.how.sink, settings.workers),
-        (RecordSink::Count, 2)
-    );
+    assert_eq!((settings.sink, settings.workers), (RecordSink::Count, 2));
 }
