@@ -340,7 +340,7 @@ fn print(results: &Results) {
         "model of two GPUs, from one device's trace, cut in y: {} bytes\n",
         results.model_bytes
     );
-    say_table(&results.rows, &[]);
+    say_table(&results.rows);
     if let Some(why) = &results.no_counters {
         say!("no counters: {why}");
     }

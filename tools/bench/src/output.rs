@@ -34,16 +34,13 @@ macro_rules! say {
     }};
 }
 
-/// Prints rows without the columns `hidden`. Large numbers are in millions (M) or billions (G); fractions have three
-/// decimals.
-pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
+/// Prints rows. Large numbers are in millions (M) or billions (G); fractions have three decimals.
+pub fn say_table<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) {
     let table = Table::of(rows);
-    let shown = || (table.columns()).filter(|column| !hidden.contains(&column.name));
-    let heading = shown().map(|column| column.name.replace('_', " "));
+    let heading = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(heading, false);
     for row in 0..table.rows() {
-        text.add_row(shown().map(|column| {
-            let cell = table.text(row, column.name);
+        text.add_row(table.texts(row).into_iter().map(|cell| {
             match cell.as_deref().map(str::parse::<f64>) {
                 Some(Ok(value)) if value >= 1e9 => format!("{:.3} G", value / 1e9),
                 Some(Ok(value)) if value >= 1e6 => format!("{:.3} M", value / 1e6),

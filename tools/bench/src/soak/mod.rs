@@ -339,11 +339,8 @@ impl Results {
 }
 
 fn print(results: &Results) {
-    let rows: Vec<Row> = (results.kinds.values().chain([&results.total]))
-        .cloned()
-        .collect();
     say!("");
-    say_table(&rows, &[]);
+    say_table(results.kinds.values().chain([&results.total]));
     for wrong in &results.failures {
         let case = wrong.case.map(|seed| format!("--case {seed}: "));
         let (case, first) = (case.unwrap_or_default(), wrong.problems.first());
