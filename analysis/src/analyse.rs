@@ -31,6 +31,18 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// Returns an analysis without the results that need accesses.
+    fn new(capture: &Capture, launches: Vec<LaunchCounts>, communication: Communication) -> Self {
+        Self {
+            counts: CountTables::new(launches, capture.sites()),
+            communication,
+            timeline: timeline::rows(capture),
+            opaque: opaque::rows(capture),
+            allocations: allocations_of(capture),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn has_metrics(&self) -> bool {
         let communication = &self.communication;
         let in_situ = self.in_situ.as_ref();
@@ -194,14 +206,9 @@ impl Walk<'_> {
         communication: Communication,
     ) -> Analysis {
         let mut analysis = Analysis {
-            counts: CountTables::new(self.launches, capture.sites()),
-            communication,
-            timeline: timeline::rows(capture),
-            opaque: opaque::rows(capture),
-            allocations: allocations_of(capture),
             unwritten_copies: self.copies.into_values().collect(),
             initialisation_unknown: unseen_writes(capture, options, &self.gaps, self.is_partial),
-            in_situ: None,
+            ..Analysis::new(capture, self.launches, communication)
         };
         let unwritten = &mut analysis.communication.unwritten;
         unwritten.retain(|read| is_device(capture, read.allocation));
@@ -225,14 +232,9 @@ fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<A
     }
     let (launches, communication, in_situ) = in_situ::analyse(capture, options, limit)?;
     Ok(Analysis {
-        counts: CountTables::new(launches, capture.sites()),
-        communication,
-        timeline: timeline::rows(capture),
-        opaque: opaque::rows(capture),
-        allocations: allocations_of(capture),
-        unwritten_copies: Vec::new(),
         initialisation_unknown: Some("only a trace records individual accesses".to_owned()),
         in_situ: Some(in_situ),
+        ..Analysis::new(capture, launches, communication)
     })
 }
 

@@ -82,12 +82,7 @@ pub fn needs_accesses(capture: &Capture, what: &'static str) -> Result<()> {
 }
 
 pub(crate) fn counts(sums: &LaunchSums) -> Counts {
-    let LaunchSums {
-        loads,
-        stores,
-        atomics,
-        ..
-    } = sums;
+    let (loads, stores, atomics) = (&sums.loads, &sums.stores, &sums.atomics);
     Counts {
         thread_loads: loads.threads,
         thread_stores: stores.threads,
@@ -239,24 +234,15 @@ pub(crate) fn analyse(
 fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     let mut bounds = VolumeBounds::exactly(volume);
     bounds.most.local_loaded_bytes += perhaps_local;
-    let Volume {
-        communicated_loaded_bytes,
-        self_loaded_bytes,
-        input_loaded_bytes,
-        uninitialised_loaded_bytes,
-        unknown_loaded_bytes,
-        received_bytes,
-        received_count,
-        ..
-    } = &mut bounds.least;
+    let least = &mut bounds.least;
     for class in [
-        communicated_loaded_bytes,
-        self_loaded_bytes,
-        input_loaded_bytes,
-        uninitialised_loaded_bytes,
-        unknown_loaded_bytes,
-        received_bytes,
-        received_count,
+        &mut least.communicated_loaded_bytes,
+        &mut least.self_loaded_bytes,
+        &mut least.input_loaded_bytes,
+        &mut least.uninitialised_loaded_bytes,
+        &mut least.unknown_loaded_bytes,
+        &mut least.received_bytes,
+        &mut least.received_count,
     ] {
         *class = class.saturating_sub(perhaps_local);
     }
@@ -310,32 +296,20 @@ fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
             0 => 0,
             _ => loaded,
         };
-        let Volume {
-            communicated_loaded_bytes,
-            self_loaded_bytes,
-            input_loaded_bytes,
-            uninitialised_loaded_bytes,
-            unordered_loaded_bytes,
-            local_loaded_bytes,
-            received_bytes,
-            received_count,
-            communicated_stored_bytes,
-            several_writers_bytes,
-            racing_bytes,
-            ..
-        } = &mut bounds.most;
+        let [received, communicated] = [loaded, all_loaded].map(|it| it.saturating_mul(ctas));
+        let most = &mut bounds.most;
         for (column, more) in [
-            (communicated_loaded_bytes, loaded),
-            (self_loaded_bytes, loaded),
-            (input_loaded_bytes, loaded),
-            (uninitialised_loaded_bytes, loaded),
-            (unordered_loaded_bytes, unordered),
-            (local_loaded_bytes, loaded),
-            (received_bytes, loaded.saturating_mul(ctas)),
-            (received_count, loaded.saturating_mul(ctas)),
-            (communicated_stored_bytes, all_loaded.saturating_mul(ctas)),
-            (several_writers_bytes, stored),
-            (racing_bytes, stored),
+            (&mut most.communicated_loaded_bytes, loaded),
+            (&mut most.self_loaded_bytes, loaded),
+            (&mut most.input_loaded_bytes, loaded),
+            (&mut most.uninitialised_loaded_bytes, loaded),
+            (&mut most.unordered_loaded_bytes, unordered),
+            (&mut most.local_loaded_bytes, loaded),
+            (&mut most.received_bytes, received),
+            (&mut most.received_count, received),
+            (&mut most.communicated_stored_bytes, communicated),
+            (&mut most.several_writers_bytes, stored),
+            (&mut most.racing_bytes, stored),
         ] {
             *column = column.saturating_add(more);
         }

@@ -45,7 +45,9 @@ pub fn failure(error: impl Into<ExportError>) -> Failure {
         ExportError::NoTimes { .. }
         | ExportError::Choice { .. }
         | ExportError::Analysis(AnalysisError::NeedsTrace { .. }) => FailureKind::Usage,
-        ExportError::Analysis(_) | ExportError::File(_) => FailureKind::Internal,
+        ExportError::Analysis(_) | ExportError::File(_) | ExportError::LostThread => {
+            FailureKind::Internal
+        }
     };
     Failure::new(kind, error.to_string())
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator};
+use pyo3::types::PyIterator;
 use superstep_analysis::cluster::{self, Kind, Map, Row, Rows};
 use superstep_analysis::communication::MemoryLimit;
 use superstep_analysis::{AnalysisError, Result as AnalysisResult};
@@ -14,7 +14,6 @@ use crate::capture::{Analysis, Capture};
 use crate::failure;
 
 type RowTuple = (u32, u8, u64, u32, Vec<u8>);
-type Sent<'py> = (u32, u8, u64, u32, Bound<'py, PyBytes>);
 
 #[pyclass(frozen, module = "superstep._native")]
 pub struct RowIterator(Mutex<Rows>);
@@ -25,13 +24,10 @@ impl RowIterator {
         this
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Sent<'py>>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<RowTuple>> {
         let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
         let row = next.transpose().map_err(failure)?;
-        Ok(row.map(|row| {
-            let bytes = PyBytes::new(py, &row.bytes);
-            (row.bucket, row.kind.number(), row.chunk, row.number, bytes)
-        }))
+        Ok(row.map(|row| (row.bucket, row.kind as u8, row.chunk, row.number, row.bytes)))
     }
 }
 

@@ -166,8 +166,8 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
                 .args([found, corpus])
                 .args(["--", "-print_final_stats=1"])
                 .arg(format!("-max_total_time={seconds}"))
-                // Inputs are lists of few-byte changes; all lengths are tried from the start.
-                .args(["-max_len=1024", "-len_control=0"])
+                // Inputs are short lists of changes, or files; all lengths are tried from the start.
+                .args(["-max_len=8192", "-len_control=0"])
                 // An input that exceeds these limits is a finding, too.
                 .args(["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024"])
                 .env("TMPDIR", shell.create_dir(&temporary)?)

@@ -22,6 +22,8 @@ pub enum ExportError {
     /// A filter names a launch, kernel or column that the capture lacks.
     #[error("failed to select accesses: {reason}; the capture has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     Choice { reason: String, known: Vec<String> },
+    #[error("failed to read accesses: a decoding thread panicked")]
+    LostThread,
     /// A line is not in the tool's format.
     #[error("failed to read {}:{line}: {reason}", path.display())]
     Line {

@@ -5,21 +5,19 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rayon::prelude::*;
+use superstep_analysis::analyse;
 use superstep_analysis::communication::Options;
-use superstep_analysis::{SiteOps, analyse, needs_accesses};
 pub use superstep_table::Format;
-use superstep_table::arrow_array::RecordBatch;
+use superstep_table::arrow_array::cast::AsArray as _;
+use superstep_table::arrow_array::types::Int8Type;
+use superstep_table::arrow_array::{RecordBatch, StringArray};
 use superstep_table::{Row as _, Table, Writer, file, table};
-use superstep_trace::{
-    AllocationKind, Capture, ChunkRef, GroupBuffer, LaunchOutcome, LaunchRecord, Proof,
-};
+use superstep_trace::{AllocationKind, Capture, LaunchOutcome, LaunchRecord, Proof};
 
+use crate::accesses::Choice;
 use crate::error::Result;
-
-/// Maximum number of decoded rows in a batch: about 10 MB of memory.
-const BATCH_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableName {
@@ -113,13 +111,12 @@ table! {
 /// Writes a table of `capture` to `folder` and returns the path of the file. Accesses are streamed; the other tables fit in
 /// memory.
 pub fn write(
-    capture: &Capture,
+    capture: &Arc<Capture>,
     table: TableName,
     format: Format,
     folder: &Path,
 ) -> Result<PathBuf> {
     if table == TableName::Accesses {
-        needs_accesses(capture, "the table `accesses`")?;
         return accesses(capture, format, folder);
     }
     let table = in_memory(capture, table)?;
@@ -228,66 +225,21 @@ fn kind_name(kind: &AllocationKind) -> &'static str {
     }
 }
 
-/// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.
-fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf> {
-    let ops = SiteOps::new(capture.sites());
-    let path = file(folder, AccessRow::TABLE, format);
-    let mut writer = Writer::create(format, &path, &AccessRow::schema())?;
-    for record in capture.launches() {
-        for some in record.chunks.chunks(rayon::current_num_threads()) {
-            let batches = some.par_iter();
-            let batches: Vec<Vec<RecordBatch>> = batches
-                .map(|chunk| decode(capture, chunk, &record, &ops))
-                .collect::<Result<_>>()?;
-            for batch in batches.iter().flatten() {
-                writer.write(batch)?;
+fn accesses(capture: &Arc<Capture>, format: Format, folder: &Path) -> Result<PathBuf> {
+    let mut batches = crate::accesses::read(Arc::clone(capture), &Choice::default())?;
+    let (path, schema) = (file(folder, AccessRow::TABLE, format), AccessRow::schema());
+    let mut writer = Writer::create(format, &path, &schema)?;
+    while let Some(batch) = batches.read()? {
+        // Files have operations as text.
+        let columns = batch.columns().iter().map(|column| {
+            let names = column.as_dictionary_opt::<Int8Type>();
+            match names.and_then(|names| names.downcast_dict::<StringArray>()) {
+                Some(names) => Arc::new(names.into_iter().collect::<StringArray>()),
+                None => Arc::clone(column),
             }
-        }
+        });
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns.collect());
+        writer.write(&batch.expect("the columns are those of the table"))?;
     }
     Ok(writer.finish()?)
-}
-
-fn decode(
-    capture: &Capture,
-    chunk: &ChunkRef,
-    record: &LaunchRecord,
-    ops: &SiteOps,
-) -> Result<Vec<RecordBatch>> {
-    let mut batches = Vec::new();
-    let mut rows = Vec::new();
-    let mut resolver = record.allocations.resolver();
-    let mut sites_known = Ok(());
-    let mut buffer = GroupBuffer::default();
-    capture.read_chunk(chunk, &mut buffer, |group| {
-        let op = match ops.op(group.site) {
-            Ok(op) => op,
-            Err(error) => {
-                sites_known = Err(error);
-                return;
-            }
-        };
-        if rows.len() >= BATCH_ROWS {
-            batches.push(AccessRow::batch(&rows));
-            rows.clear();
-        }
-        rows.extend(group.threads().map(|(thread, address)| {
-            let allocation = resolver.find(address);
-            AccessRow {
-                launch: record.number,
-                site: group.site.0,
-                op: op.name(),
-                cta: group.cta,
-                warp: group.warp,
-                lane: thread % 32,
-                sm: group.sm,
-                width_bytes: group.width_bytes,
-                address,
-                allocation: allocation.map(|allocation| u64::from(allocation.id.0)),
-                offset: allocation.map(|allocation| address - allocation.address),
-            }
-        }));
-    })?;
-    sites_known?;
-    batches.push(AccessRow::batch(&rows));
-    Ok(batches)
 }

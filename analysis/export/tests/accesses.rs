@@ -1,4 +1,4 @@
-//! Tests that accesses read as record batches equal the access table, which is written row by row.
+//! Tests that accesses read as record batches, and the table written from them, equal the capture's accesses one by one.
 
 mod common;
 
@@ -12,7 +12,7 @@ use superstep_export::accesses::{Choice, read};
 use superstep_export::tables::{Format, TableName, write};
 use superstep_table::arrow_array::RecordBatch;
 use superstep_table::{Format as TableFormat, Writer};
-use superstep_trace::{AccessGroup, Capture, CtaRange};
+use superstep_trace::{AccessGroup, Capture, CtaRange, GroupBuffer};
 
 /// Writes a capture with more accesses than fit in a batch: groups of 1 to 32 lanes with gaps, inside and outside the
 /// allocation.
@@ -44,7 +44,7 @@ fn capture(folder: &Path) -> Arc<Capture> {
         ("write", Vec::new()),
         ("read", groups(5, 90)),
     ];
-    Arc::new(common::capture(folder, &launches))
+    common::capture(folder, &launches)
 }
 
 fn csv(batches: &[RecordBatch], path: &Path) -> String {
@@ -61,12 +61,49 @@ fn batches(capture: &Arc<Capture>, choice: &Choice) -> Vec<RecordBatch> {
     reader.collect::<Result<_, _>>().unwrap()
 }
 
+/// Returns the table as CSV, access by access.
+fn rows(capture: &Capture) -> String {
+    let mut text =
+        "launch,site,op,cta,warp,lane,sm,width_bytes,address,allocation,offset\n".to_owned();
+    let mut buffer = GroupBuffer::default();
+    for record in capture.launches() {
+        let mut group = |group: &AccessGroup| {
+            let op = capture.sites().get(group.site).unwrap().op.name();
+            let AccessGroup {
+                site,
+                cta,
+                warp,
+                sm,
+                width_bytes,
+                ..
+            } = group;
+            for (thread, address) in group.threads() {
+                let place = match record.allocations.find(address) {
+                    Some(found) => format!("{},{}", found.id.0, address - found.address),
+                    None => ",".to_owned(),
+                };
+                let (launch, lane) = (record.number, thread % 32);
+                text += &format!(
+                    "{launch},{},{op},{cta},{warp},{lane},{sm},{width_bytes},{address},{place}\n",
+                    site.0
+                );
+            }
+        };
+        for chunk in record.chunks {
+            let read = capture.read_chunk(chunk, &mut buffer, &mut group);
+            read.unwrap();
+        }
+    }
+    text
+}
+
 #[test]
 fn batches_equal_the_rows_with_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(&folder.path().join("capture"));
-    let rows = write(&capture, TableName::Accesses, Format::Csv, folder.path()).unwrap();
-    let rows = std::fs::read_to_string(rows).unwrap();
+    let written = write(&capture, TableName::Accesses, Format::Csv, folder.path()).unwrap();
+    let rows = rows(&capture);
+    assert!(std::fs::read_to_string(written).unwrap() == rows);
     for threads in [1, 2, 5] {
         let choice = Choice {
             threads: std::num::NonZero::new(threads),
@@ -174,7 +211,7 @@ fn threads_wait_for_a_slow_reader() {
     let folder = tempfile::tempdir().unwrap();
     let launch = |number| ("write", vec![group(STORE, number, 0, &[BASE, BASE + 4])]);
     let launches: Vec<_> = (0..200).map(launch).collect();
-    let capture = Arc::new(common::capture(folder.path(), &launches));
+    let capture = common::capture(folder.path(), &launches);
     let choice = Choice {
         threads: std::num::NonZero::new(2),
         ..Choice::default()

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use superstep_export::nvbit::{Imported, import};
 use superstep_export::{ExportError, tables};
@@ -21,11 +22,12 @@ fn access(launch: u64, cta: u32, opcode: &str, addresses: &[u64]) -> String {
     line
 }
 
-fn imported(folder: &Path, lines: &[String]) -> Result<(Imported, Capture), ExportError> {
+fn imported(folder: &Path, lines: &[String]) -> Result<(Imported, Arc<Capture>), ExportError> {
     let text = folder.join("trace.txt");
     fs::write(&text, lines.join("\n")).unwrap();
     let imported = import(&text, &folder.join("capture"))?;
-    Ok((imported, Capture::open(folder.join("capture")).unwrap()))
+    let capture = Capture::open(folder.join("capture")).unwrap();
+    Ok((imported, Arc::new(capture)))
 }
 
 fn second_launch() -> String {

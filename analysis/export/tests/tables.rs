@@ -4,6 +4,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 
 use common::{BASE, LOAD, STORE, group, worked_example};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -60,7 +61,7 @@ fn a_launch_by_a_kernel_names_its_parent() {
         ..other
     };
     capture.launch::<Vec<AccessGroup>>(child, &[]);
-    let capture = capture.finish();
+    let capture = Arc::new(capture.finish());
     let path = write(&capture, TableName::Launches, Format::Csv, folder.path()).unwrap();
     let text = fs::read_to_string(path).unwrap();
     let parents = text.lines().map(|line| line.split(',').nth(5).unwrap());

@@ -37,10 +37,6 @@ const KINDS: [Kind; 6] = [
 ];
 
 impl Kind {
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-
     pub fn of_number(number: u8) -> Result<Self> {
         let kind = KINDS.get(usize::from(number)).copied();
         kind.ok_or(unexpected("a row has an unknown kind"))

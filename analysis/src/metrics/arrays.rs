@@ -43,7 +43,7 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
     let mut all = 0;
     for volume in &source.communication.arrays {
-        let info = (volume.allocation).and_then(|id| source.allocations.get(id.0 as usize));
+        let info = source.allocation(volume.allocation);
         let (array, place, bytes) = info.map_or_else(
             || ("outside of allocations".to_owned(), String::new(), 0),
             |info| (info.name.clone(), info.place.clone(), info.bytes),
@@ -55,8 +55,7 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
             ids.push(id);
             row.allocations += u64::from(id.is_some());
         }
-        let name = (source.communication.kernels.get(volume.kernel as usize))
-            .map_or("", |kernel| source.sites.display_name(&kernel.kernel));
+        let name = source.kernel_name(volume.kernel);
         if volume.communicated_loaded_bytes > 0 && !kernels.contains(&name) {
             kernels.push(name);
         }

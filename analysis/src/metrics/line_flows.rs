@@ -1,12 +1,11 @@
 //! Communication from source line to source line.
 
-use super::{AllocationInfo, Source};
+use super::Source;
 use crate::columns;
 use crate::communication::SiteFlowAmount;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_table::table;
-use superstep_trace::SiteId;
 
 table! {
     /// Bytes that one launch loaded on one line from one array and that another launch stored on another line.
@@ -31,41 +30,24 @@ table! {
 
 /// Returns the flows, most bytes first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<LineFlowRow> {
-    let communication = source.communication;
-    let nothing = AllocationInfo::default();
-    let place = |site: SiteId| {
-        (source.sites.get(site)).map_or(("", 0), |site| (site.file.as_str(), site.line))
-    };
     let mut sums: BTreeMap<_, SiteFlowAmount> = BTreeMap::new();
-    for flow in &communication.site_flows {
-        let info = source.allocation(flow.of.allocation).unwrap_or(&nothing);
-        let lines = (place(flow.of.writer), place(flow.of.reader));
+    for flow in &source.communication.site_flows {
         let launches = (flow.of.source_launch, flow.receiver_launch);
-        *sums
-            .entry((launches, lines, &info.name, &info.place))
-            .or_default() += flow.amount;
+        let lines = [flow.of.writer, flow.of.reader].map(|site| source.line(site));
+        let key = (launches, lines, source.array(flow.of.allocation));
+        *sums.entry(key).or_default() += flow.amount;
     }
-    let launch = |position: u32| {
-        let launch = communication.launches.get(position as usize);
-        launch.map_or((0, 0, ""), |it| {
-            (
-                it.stream.0,
-                it.superstep.0,
-                source.sites.display_name(&it.kernel),
-            )
-        })
-    };
     let mut rows: Vec<_> = (sums.into_iter())
-        .map(|(((from, to), (writer, reader), array, place), amount)| {
-            let (source_stream, source_superstep, source_kernel) = launch(from);
-            let (receiver_stream, receiver_superstep, receiver_kernel) = launch(to);
+        .map(|(((from, to), [writer, reader], (array, place)), amount)| {
+            let (source_stream, source_superstep, source_kernel) = source.launch(from);
+            let (receiver_stream, receiver_superstep, receiver_kernel) = source.launch(to);
             LineFlowRow {
                 writer_file: writer.0.to_owned(),
                 writer_line: writer.1,
                 reader_file: reader.0.to_owned(),
                 reader_line: reader.1,
-                array: array.clone(),
-                place: place.clone(),
+                array: array.to_owned(),
+                place: place.to_owned(),
                 source_stream,
                 source_superstep,
                 source_kernel: source_kernel.to_owned(),

@@ -25,13 +25,10 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
     let mut lines: BTreeMap<(&str, u32, &str), (BTreeSet<SiteId>, u64)> = BTreeMap::new();
     let mut all = 0;
     for flow in &source.communication.site_flows {
-        let place = source
-            .sites
-            .get(flow.of.reader)
-            .map_or(("", 0, ""), |site| {
-                (site.file.as_str(), site.line, site.function.as_str())
-            });
-        let line = lines.entry(place).or_default();
+        let site = source.sites.get(flow.of.reader);
+        let (file, line) = source.line(flow.of.reader);
+        let function = site.map_or("", |site| site.function.as_str());
+        let line = lines.entry((file, line, function)).or_default();
         line.0.insert(flow.of.reader);
         line.1 += flow.amount.loaded_bytes;
         all += flow.amount.loaded_bytes;

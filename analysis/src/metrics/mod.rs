@@ -30,7 +30,7 @@ use crate::error::Result;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use superstep_table::{Format, Row, Table, file, read_csv};
-use superstep_trace::{AllocationId, CtaBlocks, SiteTable};
+use superstep_trace::{AllocationId, CtaBlocks, SiteId, SiteTable};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationInfo {
@@ -106,6 +106,36 @@ impl<'a> Source<'a> {
 
     fn allocation(&self, id: Option<AllocationId>) -> Option<&'a AllocationInfo> {
         id.and_then(|id| self.allocations.get(id.0 as usize))
+    }
+
+    /// Returns the name of an array and the place of its allocation; empty if they are unknown.
+    fn array(&self, id: Option<AllocationId>) -> (&'a str, &'a str) {
+        let info = self.allocation(id);
+        info.map_or(("", ""), |info| (info.name.as_str(), info.place.as_str()))
+    }
+
+    /// Returns the file and line of an instruction; an empty text and 0 if they are unknown.
+    fn line(&self, site: SiteId) -> (&'a str, u32) {
+        let site = self.sites.get(site);
+        site.map_or(("", 0), |site| (site.file.as_str(), site.line))
+    }
+
+    /// Returns the demangled name of kernel number `kernel`.
+    fn kernel_name(&self, kernel: u32) -> &'a str {
+        let kernel = self.communication.kernels.get(kernel as usize);
+        kernel.map_or("", |kernel| self.sites.display_name(&kernel.kernel))
+    }
+
+    /// Returns the stream of a launch, its number in that stream, and its kernel's demangled name.
+    fn launch(&self, position: u32) -> (u32, u32, &'a str) {
+        let launch = self.communication.launches.get(position as usize);
+        launch.map_or((0, 0, ""), |it| {
+            (
+                it.stream.0,
+                it.superstep.0,
+                self.sites.display_name(&it.kernel),
+            )
+        })
     }
 
     /// Returns each launch's kernel, numbered in order of first launch.

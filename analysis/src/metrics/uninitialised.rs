@@ -1,6 +1,6 @@
 //! Loads of device memory that nothing has written since it was allocated.
 
-use super::{AllocationInfo, Source};
+use super::Source;
 use crate::columns;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -64,15 +64,10 @@ struct Line {
 
 /// Returns the lines and copies, in descending order of bytes.
 pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
-    let communication = source.communication;
-    let nothing = AllocationInfo::default();
-    let info = |id: AllocationId| source.allocations.get(id.0 as usize).unwrap_or(&nothing);
     let mut lines: BTreeMap<_, Line> = BTreeMap::new();
-    for read in &communication.unwritten {
-        let site = source.sites.get(read.site);
-        let place = site.map_or(("", 0), |site| (site.file.as_str(), site.line));
-        let info = info(read.allocation);
-        let key = (read.kernel, place, &info.name, &info.place);
+    for read in &source.communication.unwritten {
+        let array = source.array(Some(read.allocation));
+        let key = (read.kernel, source.line(read.site), array);
         let line = lines.entry(key).or_default();
         let most = line.bytes.entry(read.allocation).or_default();
         *most = read.bytes.max(*most);
@@ -81,39 +76,34 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
         let first = line.first_launch.get_or_insert(read.first_launch);
         *first = read.first_launch.min(*first);
     }
-    let row = |array: &str, place: &str, launch: u32| {
-        let launch = communication.launches.get(launch as usize);
+    let row = |(array, place): (&str, &str), launch: u32| {
+        let (stream, superstep, _) = source.launch(launch);
         UninitialisedRow {
             array: array.to_owned(),
             place: place.to_owned(),
-            stream: launch.map_or(0, |launch| launch.stream.0),
-            superstep: launch.map_or(0, |launch| launch.superstep.0),
+            stream,
+            superstep,
             ..UninitialisedRow::default()
         }
     };
     let lines = lines.into_iter();
-    let lines = lines.map(|((kernel, (file, line), array, place), found)| {
-        let kernel = communication.kernels.get(kernel as usize);
-        let kernel = kernel.map_or("", |kernel| source.sites.display_name(&kernel.kernel));
-        UninitialisedRow {
-            kernel: kernel.to_owned(),
-            file: file.to_owned(),
-            line,
-            bytes: found.bytes.into_values().sum(),
-            loaded_bytes: found.loaded_bytes,
-            launches: found.launches,
-            ..row(array, place, found.first_launch.unwrap_or(u32::MAX))
-        }
+    let lines = lines.map(|((kernel, (file, line), array), found)| UninitialisedRow {
+        kernel: source.kernel_name(kernel).to_owned(),
+        file: file.to_owned(),
+        line,
+        bytes: found.bytes.into_values().sum(),
+        loaded_bytes: found.loaded_bytes,
+        launches: found.launches,
+        ..row(array, found.first_launch.unwrap_or(u32::MAX))
     });
-    let copies = source.copies.iter().map(|copy| {
-        let info = info(copy.allocation);
-        let launch_before = copy.launches_before.saturating_sub(1);
-        UninitialisedRow {
-            bytes: copy.bytes,
-            loaded_bytes: copy.copied_bytes,
-            launches: copy.copies,
-            ..row(&info.name, &info.place, launch_before)
-        }
+    let copies = source.copies.iter().map(|copy| UninitialisedRow {
+        bytes: copy.bytes,
+        loaded_bytes: copy.copied_bytes,
+        launches: copy.copies,
+        ..row(
+            source.array(Some(copy.allocation)),
+            copy.launches_before.saturating_sub(1),
+        )
     });
     let mut rows: Vec<_> = lines.chain(copies).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));

@@ -1,6 +1,6 @@
 //! Loads of bytes that another CTA stores in the same launch.
 
-use super::{AllocationInfo, Source, share};
+use super::{Source, share};
 use crate::columns;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,14 +25,11 @@ table! {
 /// Returns the lines, most loaded bytes first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
     let communication = source.communication;
-    let nothing = AllocationInfo::default();
     let mut lines: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for found in &communication.within_launch {
+        let (line, array) = (source.line(found.site), source.array(found.allocation));
+        let (loaded, atomic) = lines.entry((found.kernel, line, array)).or_default();
         let site = source.sites.get(found.site);
-        let place = site.map_or(("", 0), |site| (site.file.as_str(), site.line));
-        let info = source.allocation(found.allocation).unwrap_or(&nothing);
-        let line = lines.entry((found.kernel, place, &info.name, &info.place));
-        let (loaded, atomic) = line.or_default();
         match site.is_some_and(|site| site.op == Op::Load) {
             true => *loaded += found.loaded_bytes,
             false => *atomic += found.loaded_bytes,
@@ -40,20 +37,18 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
     }
     let all = communication.total.loaded_bytes;
     let mut rows: Vec<_> = (lines.into_iter())
-        .map(|((kernel, (file, line), array, place), (loaded, atomic))| {
-            let kernel = communication.kernels.get(kernel as usize);
-            let kernel = kernel.map_or("", |kernel| source.sites.display_name(&kernel.kernel));
-            WithinLaunchRow {
-                kernel: kernel.to_owned(),
+        .map(
+            |((kernel, (file, line), (array, place)), (loaded, atomic))| WithinLaunchRow {
+                kernel: source.kernel_name(kernel).to_owned(),
                 file: file.to_owned(),
                 line,
-                array: array.clone(),
-                place: place.clone(),
+                array: array.to_owned(),
+                place: place.to_owned(),
                 loaded_bytes: loaded,
                 atomic_bytes: atomic,
                 share: share(loaded, all),
-            }
-        })
+            },
+        )
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.loaded_bytes, row.atomic_bytes)));
     rows

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use superstep_analysis::run_summary::Host;
+use serde::Deserialize;
 use superstep_build::compile::BuildOptions;
 use superstep_build::failure::Failure;
 use superstep_build::manifest::Suite;
@@ -16,7 +15,7 @@ use superstep_table::table;
 use superstep_trace::{Backend, Capture, Summary};
 
 use crate::built::Built;
-use crate::output::{Head, JsonArgs, say_table};
+use crate::output::say_table;
 use crate::run::{figures, scratch};
 
 #[derive(Debug, clap::Args)]
@@ -25,26 +24,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     #[command(flatten)]
-    json: JsonArgs,
-    #[command(flatten)]
     fetch: FetchArgs,
-}
-
-#[derive(Debug, Serialize)]
-struct Results {
-    #[serde(flatten)]
-    head: Head,
-    host: Host,
-    repeat: u32,
-    programs: Vec<ProgramRow>,
-    empty_launch_us: f64,
-    twins: Vec<TwinRow>,
-    traced: Vec<TracedRow>,
 }
 
 table! {
     /// Untraced kernels of a program, over all launches of a run.
-    struct ProgramRow = "programs": Serialize {
+    struct ProgramRow = "programs" {
         program: String = "the program";
         size: String = "the problem";
         launches: u64 = "kernel launches";
@@ -57,21 +42,11 @@ table! {
 
 table! {
     /// A kernel on all cores, and the same computation as a serial loop.
-    struct TwinRow = "twins": Serialize {
+    struct TwinRow = "twins" {
         kernel: String = "the kernel";
         kernel_ms: f64 ["ms"] = "time on all cores";
         serial_ms: f64 ["ms"] = "time of the loop";
         ratio: f64 = "kernel_ms / serial_ms";
-    }
-}
-
-table! {
-    /// One way to run a program: untraced, with its accesses logged, grouped, checked and dropped, or with a capture.
-    struct TracedRow = "traced": Serialize {
-        program: &'static str = "the program";
-        accesses: &'static str = "what happens to its accesses";
-        kernel_ms: f64 ["ms"] = "time of the kernels";
-        accesses_per_second: Option<f64> ["accesses/s"] = "thread accesses";
     }
 }
 
@@ -87,28 +62,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let (host, repeat) = (host(), args.repeat);
     let (cpu, cores) = (&host.cpu, host.cores);
     say!("{cpu}, {cores} core(s); best of {repeat} run(s)");
-    let mut results = Results {
-        head: Head::now(),
-        host,
-        repeat,
-        programs: Vec::new(),
-        empty_launch_us: 0.0,
-        twins: Vec::new(),
-        traced: Vec::new(),
-    };
-    bench.twins(&mut results)?;
-    bench.published(&mut results)?;
-    say!("\nUntraced kernels, over all launches of a run");
-    say_table(&results.programs, &[]);
-    let empty = results.empty_launch_us;
-    say!(
-        "\nEmpty launch with synchronisation: {empty:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)"
-    );
-    say!("\nKernels on all cores, and as a serial loop");
-    say_table(&results.twins, &[]);
-    say!("\nTracing");
-    say_table(&results.traced, &[]);
-    args.json.write(&results)?;
+    bench.twins()?;
+    let suite = bench.session.suite(RODINIA)?;
+    bench.published(&suite)?;
+    bench.traced(&suite)?;
     Ok(exit_code::OK)
 }
 
@@ -131,7 +88,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn twins(&self, results: &mut Results) -> Result<(), Failure> {
+    fn twins(&self) -> Result<(), Failure> {
         let suite = self.session.suite("bench-cpu")?;
         let built = self.build(&suite, "twins", "full")?;
         let mut best: Vec<Twin> = Vec::new();
@@ -148,29 +105,33 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        for twin in best {
-            if twin.serial_ns == 0.0 {
-                results.empty_launch_us = twin.kernel_ns / 1e3;
-                continue;
-            }
-            results.twins.push(TwinRow {
-                kernel_ms: twin.kernel_ns / 1e6,
-                serial_ms: twin.serial_ns / 1e6,
-                ratio: twin.kernel_ns / twin.serial_ns,
-                kernel: twin.kernel,
-            });
+        say!("\nKernels on all cores, and as a serial loop");
+        let (empty, twins): (Vec<_>, Vec<_>) =
+            (best.into_iter()).partition(|twin| twin.serial_ns == 0.0);
+        let rows = twins.into_iter().map(|twin| TwinRow {
+            kernel_ms: twin.kernel_ns / 1e6,
+            serial_ms: twin.serial_ns / 1e6,
+            ratio: twin.kernel_ns / twin.serial_ns,
+            kernel: twin.kernel,
+        });
+        say_table(&rows.collect::<Vec<_>>());
+        for launch in empty {
+            say!(
+                "\nEmpty launch with synchronisation: {:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)",
+                launch.kernel_ns / 1e3
+            );
         }
         Ok(())
     }
 
-    /// Measures the programs with published times, and the one that is traced.
-    fn published(&self, results: &mut Results) -> Result<(), Failure> {
-        let suite = self.session.suite(RODINIA)?;
+    /// Measures the programs with published times.
+    fn published(&self, suite: &Suite) -> Result<(), Failure> {
+        let mut rows = Vec::new();
         for published in rodinia().cpu {
-            let built = self.build(&suite, &published.program, CPU_SIZE)?;
+            let built = self.build(suite, &published.program, CPU_SIZE)?;
             let best = self.best(&built, Kind::Native, None)?;
             let kernel_ms = best.kernel_ns as f64 / 1e6;
-            results.programs.push(ProgramRow {
+            rows.push(ProgramRow {
                 program: published.program,
                 size: published.problem,
                 launches: best.launches,
@@ -180,26 +141,30 @@ impl<'a> Bench<'a> {
                 times_faster: published.ms / kernel_ms,
             });
         }
+        say!("\nUntraced kernels, over all launches of a run");
+        say_table(&rows);
+        Ok(())
+    }
+
+    /// Measures a program untraced, with its accesses logged, grouped, checked and dropped, and with a capture.
+    fn traced(&self, suite: &Suite) -> Result<(), Failure> {
         let (program, size) = CPU_TRACED;
-        let built = self.build(&suite, program, size)?;
+        let built = self.build(suite, program, size)?;
         let capture = self.scratch.path().join("capture");
-        let mut time = |what, kind, capture| -> Result<(), Failure> {
-            results.traced.push(TracedRow {
-                program,
-                accesses: what,
-                kernel_ms: self.best(&built, kind, capture)?.kernel_ns as f64 / 1e6,
-                accesses_per_second: None,
-            });
-            Ok(())
+        let time = |kind, capture| -> Result<f64, Failure> {
+            Ok(self.best(&built, kind, capture)?.kernel_ns as f64 / 1e6)
         };
-        time("untraced", Kind::Native, None)?;
-        time("logged, grouped and dropped", Kind::Traced, None)?;
-        time("captured", Kind::Traced, Some(&capture))?;
+        let times = [
+            ("untraced", time(Kind::Native, None)?),
+            ("logged and dropped", time(Kind::Traced, None)?),
+            ("captured", time(Kind::Traced, Some(&capture))?),
+        ];
         let capture = Capture::open(&capture).map_err(capture_failure)?;
         let ends = capture.launches().filter_map(|record| record.end);
         let accesses: u64 = ends.map(|end| end.thread_accesses).sum();
-        for row in &mut results.traced[1..] {
-            row.accesses_per_second = Some(accesses as f64 / row.kernel_ms * 1e3);
+        say!("\nTracing {program}: {accesses} accesses");
+        for (how, ms) in times {
+            say!("{how}: {ms:.2} ms");
         }
         Ok(())
     }

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use serde::Serialize;
-use serde_json::Value;
 use superstep_abi::Config;
 use superstep_analysis::communication::{Options, Transfer, Volume};
 use superstep_analysis::{Analysis, analyse};
@@ -13,7 +11,6 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{Capture, Protocol};
 
-use crate::output::{Head, JsonArgs};
 use crate::run::{executables, scratch, spec, succeed, summary};
 
 const WORD_BYTES: u64 = 4;
@@ -25,12 +22,10 @@ pub struct Args {
     bundle: PathBuf,
     #[command(flatten)]
     size: Size,
-    #[command(flatten)]
-    json: JsonArgs,
 }
 
 /// Arguments of the program. A launch performs 4 · 2^words · rounds accesses.
-#[derive(Debug, Clone, Copy, Serialize, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args)]
 struct Size {
     /// Binary logarithm of the number of 4-byte words that a launch reads; the program needs three times as much memory.
     #[arg(long, value_name = "LOG2", default_value_t = 27)]
@@ -99,23 +94,6 @@ impl Size {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Results {
-    #[serde(flatten)]
-    head: Head,
-    device: Value,
-    size: Size,
-    accesses: u64,
-    native_seconds: f64,
-    seconds: f64,
-    analysis_seconds: f64,
-    /// Time of the kernels by the device's clock.
-    kernel_seconds: f64,
-    capture_bytes: u64,
-    transfers: u64,
-    problems: Vec<String>,
-}
-
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let size = args.size;
     let executables = executables(&Bundle::open(&args.bundle)?, "bench", "exchange")?;
@@ -126,14 +104,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let arguments: [&dyn ToString; 4] = [&size.words, &size.tile, &size.rounds, &size.launches];
         Ok(succeed(&spec(program, &arguments, config, scratch.path()))?.seconds)
     };
-    let native_seconds = seconds(&executables.native, &Config::default())?;
+    let native = seconds(&executables.native, &Config::default())?;
     let config = Config {
         protocol: Some(Protocol::InSitu),
         capture: Some(folder.clone()),
         summary: Some(summary_file.clone()),
         ..Config::default()
     };
-    let seconds = seconds(&executables.traced, &config)?;
+    let traced = seconds(&executables.traced, &config)?;
     let begin = Instant::now();
     let capture = Capture::open(&folder).map_err(capture_failure)?;
     let analysis = analyse(&capture, Options::everything()).map_err(capture_failure)?;
@@ -141,52 +119,27 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let summary = summary(&summary_file)?;
     problems.extend(summary.faults.iter().chain(&summary.warnings).cloned());
     problems.extend(differences(size, &analysis)?);
-    let kernels = summary.kernels.iter().map(|kernel| kernel.ns).sum::<u64>();
-    let results = Results {
-        head: Head::now(),
-        device: serde_json::to_value(&summary.device).unwrap_or_default(),
-        size,
-        accesses: size.accesses(),
-        native_seconds,
-        seconds,
-        analysis_seconds: begin.elapsed().as_secs_f64(),
-        kernel_seconds: kernels as f64 / 1e9,
-        capture_bytes: capture.stored_bytes().map_err(capture_failure)?,
-        transfers: analysis.communication.transfers.len(),
-        problems,
-    };
-    print(&results);
-    args.json.write(&results)?;
-    if !results.problems.is_empty() {
-        bail!(Verification, "the sums do not match the formula; see above");
-    }
-    Ok(exit_code::OK)
-}
-
-fn print(results: &Results) {
-    let (accesses, launches) = (results.accesses, results.size.launches);
+    let analysed = begin.elapsed().as_secs_f64();
+    let kernels = summary.kernels.iter().map(|kernel| kernel.ns).sum::<u64>() as f64 / 1e9;
+    let device = serde_json::to_value(&summary.device).unwrap_or_default();
+    let (accesses, launches) = (size.accesses(), size.launches);
+    say!("{accesses} accesses in {launches} launches; device: {device}");
     say!(
-        "{accesses} accesses in {launches} launches; device: {}",
-        results.device
-    );
-    say!(
-        "untraced {:.2} s; in situ {:.2} s, {:.2} s of it in kernels; analysis {:.2} s",
-        results.native_seconds,
-        results.seconds,
-        results.kernel_seconds,
-        results.analysis_seconds
+        "untraced {native:.2} s; in situ {traced:.2} s, {kernels:.2} s of it in kernels; analysis {analysed:.2} s"
     );
     say!(
         "capture: {} bytes, {} transfers",
-        results.capture_bytes,
-        results.transfers
+        capture.stored_bytes().map_err(capture_failure)?,
+        analysis.communication.transfers.len()
     );
-    for problem in &results.problems {
+    for problem in &problems {
         say!("{problem}");
     }
-    if results.problems.is_empty() {
-        say!("volumes of all launches and all transfers match the formula");
+    if !problems.is_empty() {
+        bail!(Verification, "the sums do not match the formula; see above");
     }
+    say!("volumes of all launches and all transfers match the formula");
+    Ok(exit_code::OK)
 }
 
 /// Returns the differences between the analysis and the formulas.

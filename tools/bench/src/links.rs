@@ -6,7 +6,6 @@ mod counters;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde_json::Value;
 use superstep_abi::Config;
 use superstep_analysis::analyse;
@@ -22,7 +21,7 @@ use superstep_trace::{
     captures_in,
 };
 
-use crate::output::{Head, JsonArgs, say_table};
+use crate::output::say_table;
 use crate::run::{executables, scratch, spec, succeed, summary};
 use counters::Traffic;
 
@@ -41,12 +40,10 @@ pub struct Args {
     bundle: PathBuf,
     #[command(flatten)]
     size: Size,
-    #[command(flatten)]
-    json: JsonArgs,
 }
 
 /// Arguments of the program. Long rows make the exchange large compared with the rest.
-#[derive(Debug, Clone, Copy, Serialize, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args)]
 struct Size {
     #[arg(long, value_name = "N", default_value_t = 48)]
     rows: u32,
@@ -59,10 +56,9 @@ struct Size {
 
 table! {
     /// One way to exchange halos: bytes between the devices in a whole run, in both directions.
-    struct Row = "links": Serialize {
+    struct Row = "links" {
         way: String = "how the halos are exchanged";
         program_bytes: u64 ["bytes"] = "by the program's own count";
-        #[serde(flatten)]
         trace: Traced;
         nvlink_received_bytes: Option<u64> ["bytes"] = "by NVLink's counters, in the run without a trace";
         nvlink_sent_bytes: Option<u64> ["bytes"] = "the same, for bytes sent";
@@ -72,24 +68,12 @@ table! {
 
 table! {
     /// Columns of [`Row`] from the trace.
-    struct Traced: Serialize {
+    struct Traced {
         copied_bytes: u64 ["bytes"] = "copies by the host";
         accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, each lane counted";
         sector_bytes: u64 ["bytes"] = "sectors that each group of such accesses touches";
         transferred_bytes: u64 ["bytes"] = "transfers between CTAs on different devices";
     }
-}
-
-#[derive(Debug, Serialize)]
-struct Results {
-    #[serde(flatten)]
-    head: Head,
-    device: Value,
-    size: Size,
-    /// The model's prediction for two GPUs and a cut in y, from the trace of the uncut program.
-    model_bytes: u64,
-    no_counters: Option<String>,
-    rows: Vec<Row>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -116,16 +100,18 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             received.map(|received| 100.0 * (model_bytes as f64 / received as f64 - 1.0));
         rows.push(row);
     }
-    let results = Results {
-        head: Head::now(),
-        device: links.device,
-        size: args.size,
-        model_bytes,
-        no_counters: links.counters.err().map(|error| error.to_string()),
-        rows,
-    };
-    print(&results);
-    args.json.write(&results)?;
+    let (size, device) = (args.size, links.device);
+    say!(
+        "{} rows of {} cells, {} launches on each device, halos of {PYRAMID} rows; device: {device}",
+        size.rows,
+        size.columns,
+        size.launches
+    );
+    say!("model of two GPUs, from one device's trace, cut in y: {model_bytes} bytes\n");
+    say_table(&rows);
+    if let Err(why) = links.counters {
+        say!("no counters: {why}");
+    }
     Ok(exit_code::OK)
 }
 
@@ -237,7 +223,7 @@ impl Links {
     }
 }
 
-/// Returns the model's prediction from the trace of the uncut program.
+/// Returns the model's prediction for two GPUs and a cut in y, from the trace of the uncut program.
 fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
     let Some(capture) = captures.first() else {
         return Ok(0);
@@ -324,24 +310,5 @@ impl Traced {
             sectors.extend(address / SECTOR_BYTES..=(address + width.max(1) - 1) / SECTOR_BYTES);
         }
         self.sector_bytes += SECTOR_BYTES * sectors.len() as u64;
-    }
-}
-
-fn print(results: &Results) {
-    let size = &results.size;
-    say!(
-        "{} rows of {} cells, {} launches on each device, halos of {PYRAMID} rows; device: {}",
-        size.rows,
-        size.columns,
-        size.launches,
-        results.device
-    );
-    say!(
-        "model of two GPUs, from one device's trace, cut in y: {} bytes\n",
-        results.model_bytes
-    );
-    say_table(&results.rows, &[]);
-    if let Some(why) = &results.no_counters {
-        say!("no counters: {why}");
     }
 }

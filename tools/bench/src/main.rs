@@ -3,7 +3,6 @@
 #[macro_use]
 mod output;
 
-mod analysis;
 mod built;
 mod capture;
 mod cpu;
@@ -18,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use superstep_build::interrupt;
 
-/// Measures Superstep: capture, analysis, the CPU backend, and behaviour under stress.
+/// Measures Superstep: capture, the CPU backend, and behaviour under stress.
 #[derive(Debug, Parser)]
 #[command(
     name = "superstep-bench",
@@ -45,8 +44,6 @@ enum Command {
     InSitu(in_situ::Args),
     /// Measures traffic between two GPUs and compares it with the model of multiple GPUs.
     Links(links::Args),
-    /// Measures the analysis on synthetic accesses.
-    Analysis(analysis::Args),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +58,5 @@ fn main() -> ExitCode {
         Command::Soak(args) => soak::run(&args),
         Command::InSitu(args) => in_situ::run(&args),
         Command::Links(args) => links::run(&args),
-        Command::Analysis(args) => analysis::run(&args),
     })
 }

@@ -1,30 +1,7 @@
-//! Output of the measurements: lines and tables on the terminal, and JSON.
+//! Lines and tables on the terminal.
 
-use std::path::PathBuf;
-
-use serde::Serialize;
-use superstep_build::failure::Failure;
-use superstep_harness::{plain_table, table_lines, write_json};
+use superstep_harness::{plain_table, table_lines};
 use superstep_table::{Row, Table};
-
-#[derive(Debug, Serialize)]
-pub struct Head {
-    schema_version: u32,
-    tool: String,
-    command: Vec<String>,
-    started: String,
-}
-
-impl Head {
-    pub fn now() -> Self {
-        Self {
-            schema_version: 1,
-            tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
-            command: std::env::args().collect(),
-            started: jiff::Timestamp::now().to_string(),
-        }
-    }
-}
 
 /// Prints a line, and ignores errors such as a closed pipe.
 macro_rules! say {
@@ -34,16 +11,13 @@ macro_rules! say {
     }};
 }
 
-/// Prints rows without the columns `hidden`. Large numbers are in millions (M) or billions (G); fractions have three
-/// decimals.
-pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
+/// Prints rows. Large numbers are in millions (M) or billions (G); fractions have three decimals.
+pub fn say_table<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) {
     let table = Table::of(rows);
-    let shown = || (table.columns()).filter(|column| !hidden.contains(&column.name));
-    let heading = shown().map(|column| column.name.replace('_', " "));
+    let heading = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(heading, false);
     for row in 0..table.rows() {
-        text.add_row(shown().map(|column| {
-            let cell = table.text(row, column.name);
+        text.add_row(table.texts(row).into_iter().map(|cell| {
             match cell.as_deref().map(str::parse::<f64>) {
                 Some(Ok(value)) if value >= 1e9 => format!("{:.3} G", value / 1e9),
                 Some(Ok(value)) if value >= 1e6 => format!("{:.3} M", value / 1e6),
@@ -54,18 +28,5 @@ pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
     }
     for line in table_lines(text, 1) {
         say!("{}", line.trim_start());
-    }
-}
-
-#[derive(Debug, clap::Args)]
-pub struct JsonArgs {
-    /// Also write everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-impl JsonArgs {
-    pub fn write(&self, results: &impl Serialize) -> Result<(), Failure> {
-        (self.json.as_ref()).map_or(Ok(()), |path| write_json(path, results))
     }
 }

@@ -1,20 +1,10 @@
-//! Reads the manifests of a suite and a benchmark, with changed lines and words.
+//! Reads the manifests of a suite and of a benchmark, which a line `---` separates in the input.
 #![no_main]
 
-use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::path::{Component, Path};
 use superstep_build::manifest::load_suite;
-use superstep_fuzz::{LineChange, change_lines, scratch, write};
-
-#[derive(Arbitrary, Debug)]
-struct Input {
-    suite: Vec<LineChange>,
-    benchmark: Vec<LineChange>,
-}
-
-const SUITE: &str = include_str!("../seeds/suite.yaml");
-const BENCHMARK: &str = include_str!("../seeds/one.yaml");
+use superstep_fuzz::{scratch, write};
 
 fn stays(path: &Path) -> bool {
     let mut depth = 0;
@@ -29,16 +19,11 @@ fn stays(path: &Path) -> bool {
     })
 }
 
-fuzz_target!(|input: Input| {
+fuzz_target!(|text: &str| {
     let folder = scratch();
-    write(
-        &folder.join("suite.yaml"),
-        change_lines(SUITE, &input.suite),
-    );
-    write(
-        &folder.join("one.yaml"),
-        change_lines(BENCHMARK, &input.benchmark),
-    );
+    let (suite, benchmark) = text.split_once("---\n").unwrap_or((text, ""));
+    write(&folder.join("suite.yaml"), suite);
+    write(&folder.join("one.yaml"), benchmark);
     match load_suite(folder) {
         Ok(suite) => {
             for benchmark in &suite.benchmarks {

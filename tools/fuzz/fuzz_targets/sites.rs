@@ -5,8 +5,8 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
 use superstep_fuzz::{Edit, edit};
-use superstep_trace::{ModuleTable, Op, SiteId, SiteTable, display_name};
 use superstep_testing as testing;
+use superstep_trace::{ModuleTable, Op, SiteId, SiteTable, display_name};
 
 #[derive(Arbitrary, Debug)]
 enum Input {

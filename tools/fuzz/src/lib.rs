@@ -1,5 +1,4 @@
-//! Helpers for the fuzzers: changes that keep JSON and text nearly valid, files with recomputed checksums, and a scratch
-//! folder.
+//! Helpers for the fuzzers: changes that keep JSON nearly valid, files with recomputed checksums, and a scratch folder.
 
 pub mod sealed;
 
@@ -125,82 +124,6 @@ fn rearrange(value: &mut Value, at: &mut usize, remove: bool) {
         }
         _ => {}
     }
-}
-
-/// A change to the lines of a valid text.
-#[derive(Arbitrary, Clone, Debug)]
-pub enum LineChange {
-    Remove(u16),
-    Repeat(u16, u16),
-    /// Replaces a word of a line; words are separated by spaces, commas and the like.
-    Word(u16, u16, Word),
-    /// Replaces a line.
-    Line(u16, String),
-    Insert(u16, String),
-    /// Truncates a line.
-    Cut(u16, u16),
-}
-
-#[derive(Arbitrary, Clone, Debug)]
-pub enum Word {
-    Edge(u8),
-    Of(u16),
-    Free(String),
-}
-
-pub fn change_lines(base: &str, changes: &[LineChange]) -> String {
-    let known: Vec<&str> = base
-        .split(SEPARATORS)
-        .filter(|word| !word.is_empty())
-        .collect();
-    let mut lines: Vec<String> = base.lines().map(str::to_owned).collect();
-    for change in changes.iter().take(16) {
-        let count = lines.len().max(1);
-        let at = |at: &u16| usize::from(*at) % count;
-        if lines.is_empty() {
-            lines.push(String::new());
-        }
-        match change {
-            LineChange::Remove(line) => drop(lines.remove(at(line))),
-            LineChange::Repeat(line, to) => lines.insert(at(to), lines[at(line)].clone()),
-            LineChange::Line(line, text) => lines[at(line)] = text.clone(),
-            LineChange::Insert(line, text) => lines.insert(at(line), text.clone()),
-            LineChange::Cut(line, column) => {
-                let line = &mut lines[at(line)];
-                let mut column = usize::from(*column) % (line.len() + 1);
-                while !line.is_char_boundary(column) {
-                    column -= 1;
-                }
-                line.truncate(column);
-            }
-            LineChange::Word(line, word, new) => {
-                let line = &mut lines[at(line)];
-                let words: Vec<(usize, usize)> = words(line).collect();
-                if let Some(&(start, end)) = words.get(usize::from(*word) % words.len().max(1)) {
-                    let new = match new {
-                        Word::Edge(number) => edge(*number).to_string(),
-                        Word::Of(index) => known[usize::from(*index) % known.len()].to_owned(),
-                        Word::Free(text) => text.clone(),
-                    };
-                    line.replace_range(start..end, &new);
-                }
-            }
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
-const SEPARATORS: [char; 14] = [
-    ' ', ',', ':', '"', '{', '}', '[', ']', ';', '(', ')', '-', '\n', '.',
-];
-
-fn words(line: &str) -> impl Iterator<Item = (usize, usize)> {
-    line.split(SEPARATORS)
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            let start = word.as_ptr() as usize - line.as_ptr() as usize;
-            (start, start + word.len())
-        })
 }
 
 /// Returns this process's scratch folder, which is empty at the first call.

@@ -126,7 +126,8 @@ impl File {
         for (index, chunk) in chunks.iter().enumerate() {
             let is_compressed = compressed.contains(&index);
             let stored = if is_compressed {
-                zstd::bulk::compress(&chunk.payload, 1).expect("compression into memory cannot fail")
+                zstd::bulk::compress(&chunk.payload, 1)
+                    .expect("compression into memory cannot fail")
             } else {
                 chunk.payload.clone()
             };

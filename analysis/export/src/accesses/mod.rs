@@ -105,11 +105,9 @@ struct Shared {
     pools: Pools,
 }
 
-/// Starts reading. Fails if the capture has no accesses or lacks a chosen launch, kernel or column.
+/// Starts reading. Fails as [`check`] does.
 pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
-    needs_accesses(&capture, "the table `accesses`")?;
-    let (schema, columns) = chosen_columns(choice.columns.as_deref())?;
-    let tasks = tasks(&capture, choice)?;
+    let (schema, columns, tasks) = chosen(&capture, choice)?;
     let threads = choice.threads.map_or_else(
         || thread::available_parallelism().map_or(1, NonZero::get),
         NonZero::get,
@@ -145,11 +143,15 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     })
 }
 
-/// Checks a choice the way [`read`] does.
+/// Checks a choice. Fails if the capture has no accesses or lacks a chosen launch, kernel or column.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
+    chosen(capture, choice).map(drop)
+}
+
+fn chosen(capture: &Capture, choice: &Choice) -> Result<(SchemaRef, Vec<usize>, Vec<Task>)> {
     needs_accesses(capture, "the table `accesses`")?;
-    chosen_columns(choice.columns.as_deref())?;
-    tasks(capture, choice).map(drop)
+    let (schema, columns) = chosen_columns(choice.columns.as_deref())?;
+    Ok((schema, columns, tasks(capture, choice)?))
 }
 
 fn chosen_columns(names: Option<&[String]>) -> Result<(SchemaRef, Vec<usize>)> {
@@ -215,39 +217,36 @@ impl Iterator for AccessBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let chunk = match &self.current {
-                Some(chunk) => chunk,
-                None if self.chunks_left == 0 => return None,
-                None => match self.chunks.recv() {
-                    Ok(chunk) => self.current.insert(chunk),
-                    Err(_) => return self.fail(lost_thread()),
-                },
-            };
-            match chunk.recv() {
-                Ok(Message::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Message::End) => {
-                    self.current = None;
-                    self.chunks_left -= 1;
-                }
-                Ok(Message::Failure(error)) => return self.fail(Box::new(error)),
-                Err(_) => return self.fail(lost_thread()),
-            }
-        }
+        let batch = self.read().transpose()?;
+        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
     }
 }
 
-fn lost_thread() -> Box<dyn std::error::Error + Send + Sync> {
-    "failed to read accesses: a decoding thread panicked".into()
-}
-
 impl AccessBatches {
-    fn fail(
-        &mut self,
-        error: Box<dyn std::error::Error + Send + Sync>,
-    ) -> Option<Result<RecordBatch, ArrowError>> {
-        (self.current, self.chunks_left) = (None, 0);
-        Some(Err(ArrowError::ExternalError(error)))
+    /// Returns the next batch; `None` at the end, and after an error.
+    pub fn read(&mut self) -> Result<Option<RecordBatch>> {
+        while self.chunks_left > 0 {
+            let current = self.current.take();
+            let Ok(chunk) = current.map_or_else(|| self.chunks.recv(), Ok) else {
+                self.chunks_left = 0;
+                return Err(ExportError::LostThread);
+            };
+            match chunk
+                .recv()
+                .unwrap_or(Message::Failure(ExportError::LostThread))
+            {
+                Message::Batch(batch) => {
+                    self.current = Some(chunk);
+                    return Ok(Some(batch));
+                }
+                Message::End => self.chunks_left -= 1,
+                Message::Failure(error) => {
+                    self.chunks_left = 0;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -44,15 +44,6 @@ pub struct Imported {
 /// Writes a capture into `folder` from the text in `path`. Fails with [`ExportError::Line`] at the first malformed line.
 pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     let mut import = Import::new(path, folder)?;
-    for_each_line(path, |number, line| match line {
-        Line::Launch(launch) => import.launch(number, &launch),
-        Line::Access(access) => import.access(number, &access),
-    })?;
-    import.finish()
-}
-
-/// Calls `visit` with each `mem_trace` line and its number.
-fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<()>) -> Result<()> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut bytes = Vec::new();
@@ -65,12 +56,13 @@ fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<(
         // A program may print binary data between the lines.
         let text = String::from_utf8_lossy(&bytes);
         match line::parse(text.trim_end()) {
-            Ok(Some(line)) => visit(number, line)?,
+            Ok(Some(Line::Launch(launch))) => import.launch(number, &launch)?,
+            Ok(Some(Line::Access(access))) => import.access(number, &access)?,
             Ok(None) => {}
             Err(reason) => return Err(at(path, number, reason.to_string())),
         }
     }
-    Ok(())
+    import.finish()
 }
 
 fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {

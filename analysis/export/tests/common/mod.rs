@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::path::Path;
+use std::sync::Arc;
 
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, Capture, Launch, Op, Site};
@@ -25,7 +26,7 @@ pub fn group(site: u16, cta: u32, sm: u32, words: &[u64]) -> AccessGroup {
 }
 
 /// Writes a capture of launches in stream 0, given by kernel (`write` or `read`) and access groups.
-pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Capture {
+pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Arc<Capture> {
     let site = |local, op| Site {
         function: "_Z4stepPf".into(),
         file: "step.cu".into(),
@@ -53,12 +54,12 @@ pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Capture 
     capture.free(array);
     let capture = capture.finish();
     assert!(capture.complete, "{:?}", capture.problems);
-    capture
+    Arc::new(capture)
 }
 
 /// Writes the example in `docs/metrics.md` and `docs/exports.md`: CTA 0 of `write` stores words 0 and 1, CTA 1 words 2 and
 /// 3; then two warps of CTA 0 of `read` load words 1 and 2, and CTA 1 words 2 and 4.
-pub fn worked_example(folder: &Path) -> Capture {
+pub fn worked_example(folder: &Path) -> Arc<Capture> {
     capture(
         folder,
         &[

@@ -3,8 +3,8 @@
 use crate::columns;
 use crate::error::Result;
 use crate::metrics::{Source, share};
+use rustc_hash::FxHashSet;
 use serde::Deserialize;
-use std::collections::BTreeSet;
 use superstep_table::table;
 
 table! {
@@ -21,38 +21,9 @@ table! {
     }
 }
 
-/// Distinct coordinates.
-struct Coordinates {
-    all: BTreeSet<u32>,
-    /// Latest coordinate for each value of the lower bits, which avoids most lookups in `all`.
-    latest: Vec<u32>,
-}
-
-const LATEST: u32 = 1 << 16;
-
-impl Default for Coordinates {
-    fn default() -> Self {
-        Self {
-            all: BTreeSet::new(),
-            // An empty entry holds a coordinate that belongs at another index.
-            latest: (1..=LATEST).collect(),
-        }
-    }
-}
-
-impl Coordinates {
-    #[inline]
-    fn insert(&mut self, at: u32) {
-        let latest = &mut self.latest[(at % LATEST) as usize];
-        if std::mem::replace(latest, at) != at {
-            self.all.insert(at);
-        }
-    }
-}
-
 /// Returns the cuts through x, y and z.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
-    let mut used: [Coordinates; 3] = Default::default();
+    let mut used: [FxHashSet<u32>; 3] = Default::default();
     // Most CTAs take part in many consecutive transfers.
     let mut last = [None; 2];
     source.communication.transfers.each(|t| {
@@ -70,13 +41,17 @@ pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>>
             }
         }
     })?;
-    let used = used.map(|used| used.all);
+    let used = used.map(|used| {
+        let mut used: Vec<u32> = used.into_iter().collect();
+        used.sort_unstable();
+        used
+    });
     let cuts = used
         .each_ref()
-        .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
+        .map(|used| used.get(used.len() / 2).copied().unwrap_or(0));
     // In the published numbers, the middle of an odd number of coordinates is on the low side.
     let published_cuts = used.each_ref().map(|used| {
-        let first_high = used.iter().nth(used.len().div_ceil(2));
+        let first_high = used.get(used.len().div_ceil(2));
         first_high.copied().unwrap_or(u32::MAX)
     });
     let (mut all, mut crossing, mut published) = (0, [0; 3], [0; 3]);

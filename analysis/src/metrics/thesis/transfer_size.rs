@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::metrics::{Source, share};
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use superstep_table::table;
@@ -15,20 +16,12 @@ table! {
     }
 }
 
-/// Smaller sizes are counted in an array instead of a map.
-const SMALL: usize = 4096;
-
 /// Returns the sizes in ascending order.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
-    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut small = [0; SMALL];
-    (source.communication.transfers).each(|transfer| {
-        match small.get_mut(transfer.bytes as usize) {
-            Some(transfers) => *transfers += 1,
-            None => *sizes.entry(transfer.bytes).or_default() += 1,
-        }
-    })?;
-    sizes.extend((0..).zip(small).filter(|&(_, transfers)| transfers > 0));
+    let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
+    (source.communication.transfers)
+        .each(|transfer| *sizes.entry(transfer.bytes).or_default() += 1)?;
+    let sizes = BTreeMap::from_iter(sizes);
     let (all, mut sum) = (source.communication.transfers.len(), 0);
     Ok((sizes.into_iter())
         .map(|(size_bytes, transfers)| {

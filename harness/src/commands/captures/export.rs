@@ -1,6 +1,7 @@
 //! `superstep export`: writes a capture in other tools' formats, which `docs/exports.md` describes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::arguments::value::one_of;
 use crate::capture::failure;
@@ -91,7 +92,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             args.format.name()
         );
     }
-    let capture = capture::open(&args.path)?;
+    let capture = Arc::new(capture::open(&args.path)?);
     let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
     let step = Reporter::only_step("export", &capture);
     let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
@@ -115,7 +116,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 fn tables_in(
-    capture: &Capture,
+    capture: &Arc<Capture>,
     format: tables::Format,
     named: &[TableName],
     folder: &Path,

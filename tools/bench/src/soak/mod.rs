@@ -13,11 +13,11 @@ use superstep_analysis::run_summary::Host;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::run::End;
 use superstep_build::{bail, exit_code, interrupt};
-use superstep_harness::{FetchArgs, Selection, capture_failure, host};
+use superstep_harness::{FetchArgs, Selection, capture_failure, host, write_json};
 use superstep_table::table;
 use superstep_trace::{Capture, TraceError};
 
-use crate::output::{Head, JsonArgs, say_table};
+use crate::output::say_table;
 use draw::{Draw, Random};
 use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
@@ -67,8 +67,9 @@ pub struct Args {
     /// Folder for the cases; folders of passed cases are removed.
     #[arg(long, short, value_name = "DIR", default_value = "out/soak")]
     out: PathBuf,
-    #[command(flatten)]
-    json: JsonArgs,
+    /// Also write everything as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     #[command(flatten)]
     fetch: FetchArgs,
 }
@@ -99,8 +100,10 @@ struct Wrong {
 
 #[derive(Debug, Serialize)]
 struct Results {
-    #[serde(flatten)]
-    head: Head,
+    schema_version: u32,
+    tool: String,
+    command: Vec<String>,
+    started: String,
     host: Host,
     device: String,
     seed: u64,
@@ -272,7 +275,8 @@ impl Soak<'_> {
     fn write(&mut self) -> Result<(), Failure> {
         self.results.hours = self.begun.elapsed().as_secs_f64() / 3600.0;
         self.results.interrupted = interrupt::requested();
-        self.args.json.write(&self.results)
+        let path = self.args.json.as_ref();
+        path.map_or(Ok(()), |path| write_json(path, &self.results))
     }
 
     fn end(mut self) -> Result<i32, Failure> {
@@ -313,7 +317,7 @@ impl Row {
 
 impl Results {
     fn new(args: &Args, programs: &Programs<'_>) -> Self {
-        let now = jiff::Timestamp::now().as_second().unsigned_abs();
+        let now = jiff::Timestamp::now();
         let failed = |why: &String| Wrong {
             case: None,
             program: String::new(),
@@ -321,10 +325,13 @@ impl Results {
             problems: vec![why.clone()],
         };
         Self {
-            head: Head::now(),
+            schema_version: 1,
+            tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
+            command: std::env::args().collect(),
+            started: now.to_string(),
             host: host(),
             device: programs.device.clone(),
-            seed: args.seed.or(args.case).unwrap_or(now),
+            seed: (args.seed.or(args.case)).unwrap_or(now.as_second().unsigned_abs()),
             programs: programs.all.len(),
             hours: 0.0,
             interrupted: false,
@@ -339,11 +346,8 @@ impl Results {
 }
 
 fn print(results: &Results) {
-    let rows: Vec<Row> = (results.kinds.values().chain([&results.total]))
-        .cloned()
-        .collect();
     say!("");
-    say_table(&rows, &[]);
+    say_table(results.kinds.values().chain([&results.total]));
     for wrong in &results.failures {
         let case = wrong.case.map(|seed| format!("--case {seed}: "));
         let (case, first) = (case.unwrap_or_default(), wrong.problems.first());

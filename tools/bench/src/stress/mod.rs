@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 use superstep_abi::Config;
 use superstep_build::failure::Failure;
@@ -16,13 +15,14 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, Selection};
 use superstep_trace::Protocol;
 
-use crate::output::{Head, JsonArgs};
 use crate::run::{Ran, executables, figures, scratch, spec, start, summary};
 use cases::Case;
 use outcome::{CaptureTotals, Fingerprint};
 
 /// Maximum time that a trace may add to a launch, in microseconds.
 const MOST_ADDED_US: f64 = 20.0;
+/// Last lines of a failed program's stderr that are printed.
+const STDERR_LINES: usize = 6;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -36,115 +36,44 @@ pub struct Args {
     /// Time limit in seconds after which a run counts as hanging.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
-    #[command(flatten)]
-    json: JsonArgs,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    group: &'static str,
-    name: String,
-    passed: bool,
-    seconds: f64,
-    launches: usize,
-    accesses: u64,
-    figures: Vec<Value>,
-    native_figures: Vec<Value>,
-    problems: Vec<String>,
-    /// Last lines of stderr.
-    stderr: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Results {
-    #[serde(flatten)]
-    head: Head,
-    device: Value,
-    protocol: Protocol,
-    passed: usize,
-    failed: usize,
-    stress_launches: usize,
-    rows: Vec<Row>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bundle = Bundle::open(&args.bundle)?;
     let scratch = scratch()?;
-    let (backend, protocol) = (bundle.info.backend, bundle.info.protocol);
+    let cases = cases::all(bundle.info.backend, bundle.info.protocol);
     let mut stress = Stress {
         timeout: Duration::from_secs_f64(args.timeout.clamp(1.0, 3600.0)),
         bundle,
         scratch: scratch.path(),
         natives: HashMap::new(),
         fingerprints: HashMap::new(),
-        results: Results {
-            head: Head::now(),
-            device: Value::Null,
-            protocol,
-            passed: 0,
-            failed: 0,
-            stress_launches: 0,
-            rows: Vec::new(),
-        },
+        device: Value::Null,
     };
     say!("group   result  seconds  launches    accesses  case");
     let selection = Selection::new(&args.only, &[])?;
-    for case in cases::all(backend, protocol) {
+    let (mut passed, mut failed, mut launches) = (0, 0, 0);
+    for case in cases {
         let whole_name = format!("{}/{}", case.group, case.name);
         if selection.takes(&whole_name, &BTreeMap::new()) {
-            let row = stress.case(&case)?;
-            print(&row);
-            let results = &mut stress.results;
-            results.passed += usize::from(row.passed);
-            results.failed += usize::from(!row.passed);
-            if row.group == "stress" {
-                results.stress_launches += row.launches;
+            let (is_right, of_case) = stress.case(&case)?;
+            match is_right {
+                true => passed += 1,
+                false => failed += 1,
             }
-            results.rows.push(row);
+            if case.group == "stress" {
+                launches += of_case;
+            }
         }
     }
-    let results = stress.results;
     say!(
-        "{} passed, {} failed; {} launches under stress; device: {}",
-        results.passed,
-        results.failed,
-        results.stress_launches,
-        results.device
+        "{passed} passed, {failed} failed; {launches} launches under stress; device: {}",
+        stress.device
     );
-    args.json.write(&results)?;
-    if results.failed > 0 {
-        bail!(
-            Verification,
-            "{} cases failed; see the table",
-            results.failed
-        );
+    if failed > 0 {
+        bail!(Verification, "{failed} cases failed; see the table");
     }
     Ok(exit_code::OK)
-}
-
-fn print(row: &Row) {
-    say!(
-        "{:7} {}   {:7.2} {:9} {:11}  {}",
-        row.group,
-        if row.passed { "PASS" } else { "FAIL" },
-        row.seconds,
-        row.launches,
-        row.accesses,
-        row.name
-    );
-    for (index, figure) in row.figures.iter().enumerate() {
-        let native = row.native_figures.get(index);
-        let native = native.map(|native| format!(", untraced {native}"));
-        say!("{:8}{figure}{}", "", native.unwrap_or_default());
-    }
-    for problem in &row.problems {
-        say!("{:8}{problem}", "");
-    }
-    if !row.passed {
-        for line in row.stderr.lines() {
-            say!("{:8}stderr: {line}", "");
-        }
-    }
 }
 
 struct Stress<'a> {
@@ -154,7 +83,8 @@ struct Stress<'a> {
     /// Untraced runs, by program and arguments.
     natives: HashMap<(&'static str, Vec<String>), Ran>,
     fingerprints: HashMap<u32, Vec<Fingerprint>>,
-    results: Results,
+    /// The device in the first summary.
+    device: Value,
 }
 
 impl Stress<'_> {
@@ -197,13 +127,15 @@ impl Stress<'_> {
         Ok(self.natives.get(&key))
     }
 
-    fn case(&mut self, case: &Case) -> Result<Row, Failure> {
+    /// Runs a case and prints its result. Returns whether it passed, and its number of launches.
+    fn case(&mut self, case: &Case) -> Result<(bool, usize), Failure> {
+        let protocol = self.bundle.info.protocol;
         let folder = self.scratch.join("capture");
         let summary_file = self.scratch.join("summary.json");
         let _ = std::fs::remove_dir_all(&folder);
         let _ = std::fs::remove_file(&summary_file);
         let config = Config {
-            protocol: Some(self.results.protocol),
+            protocol: Some(protocol),
             capture: Some(folder.clone()),
             summary: Some(summary_file.clone()),
             ..case.config.clone()
@@ -211,13 +143,12 @@ impl Stress<'_> {
         let ran = self.start(case, &config)?;
         let summary = summary(&summary_file).ok();
         if let Some(summary) = &summary
-            && self.results.device.is_null()
+            && self.device.is_null()
         {
-            self.results.device = serde_json::to_value(&summary.device).unwrap_or_default();
+            self.device = serde_json::to_value(&summary.device).unwrap_or_default();
         }
         let found = outcome::read(&folder);
         let same = self.same(case, &found);
-        let is_in_situ = self.results.protocol == Protocol::InSitu;
         let native = self.native(case)?;
         let mut problems = outcome::problems(case, &ran, native, summary.as_ref(), &found);
         problems.extend(same);
@@ -225,22 +156,35 @@ impl Stress<'_> {
             .map(|native| figures(&native.stdout))
             .unwrap_or_default();
         let figures = figures(&ran.stdout);
-        if !is_in_situ {
+        if protocol != Protocol::InSitu {
             problems.extend(too_slow(&figures, &native_figures));
         }
         let found = found.unwrap_or_default();
-        Ok(Row {
-            group: case.group,
-            name: case.name.clone(),
-            passed: problems.is_empty(),
-            seconds: ran.seconds,
-            launches: found.launches,
-            accesses: found.accesses,
-            figures,
-            native_figures,
-            problems,
-            stderr: last_lines(&ran.stderr),
-        })
+        let passed = problems.is_empty();
+        say!(
+            "{:7} {}   {:7.2} {:9} {:11}  {}",
+            case.group,
+            if passed { "PASS" } else { "FAIL" },
+            ran.seconds,
+            found.launches,
+            found.accesses,
+            case.name
+        );
+        for (index, figure) in figures.iter().enumerate() {
+            let native = native_figures.get(index);
+            let native = native.map(|native| format!(", untraced {native}"));
+            say!("{:8}{figure}{}", "", native.unwrap_or_default());
+        }
+        for problem in &problems {
+            say!("{:8}{problem}", "");
+        }
+        if !passed {
+            let lines: Vec<&str> = ran.stderr.lines().collect();
+            for line in &lines[lines.len().saturating_sub(STDERR_LINES)..] {
+                say!("{:8}stderr: {line}", "");
+            }
+        }
+        Ok((passed, found.launches))
     }
 
     /// Compares a run's accesses with those of the first run with the same [`Case::same`].
@@ -251,12 +195,6 @@ impl Stress<'_> {
         (*first != found.fingerprints)
             .then(|| "its accesses differ from those with default buffers".to_owned())
     }
-}
-
-fn last_lines(text: &str) -> String {
-    const LINES: usize = 6;
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
 /// Reports tracing that slows a launch too much.
