@@ -1,4 +1,4 @@
-//! The source lines of a program, with the bytes that they exchange with other lines.
+//! The source lines of a program, with the bytes that they access and exchange with other lines.
 
 use super::places::{file_name, size};
 use crate::html::{Cell, fold};
@@ -33,6 +33,9 @@ struct Heat {
     sent: u64,
     /// Loaded here, and stored by another CTA in the same launch.
     within: u64,
+    /// Loaded here in all; each access counts, and atomics both load and store.
+    loaded: u64,
+    stored: u64,
 }
 
 impl Heat {
@@ -54,6 +57,12 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     for row in &metrics.within_launch {
         lines.entry((&row.file, row.line)).or_default().within +=
             row.loaded_bytes + row.atomic_bytes;
+    }
+    for row in &metrics.counts_by_line {
+        if let Some(heat) = lines.get_mut(&(row.file.as_str(), row.line)) {
+            heat.loaded += if row.operation == "store" { 0 } else { row.bytes };
+            heat.stored += if row.operation == "load" { 0 } else { row.bytes };
+        }
     }
     let mut hottest: Vec<_> = lines
         .into_iter()
@@ -77,7 +86,7 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
         return listings;
     }
     fold(
-        &format!("Source of {name}, with the bytes that its lines exchange"),
+        &format!("Source of {name}, with the bytes that its lines access and exchange"),
         false,
         listings,
     )
@@ -96,8 +105,12 @@ fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, mos
     html! {
         div.scroll role="region" tabindex="0" aria-label={ "Source " (file) " of " (name) } {
             table.source {
-                caption { (file_name(file)) ": bytes loaded that others had stored, stored that others loaded, and loaded although another CTA of the launch stores them" }
-                thead { tr { th scope="col" { "Line" } th.number scope="col" { "Received" } th.number scope="col" { "Sent" } th.number scope="col" { "Within" } th scope="col" { "Source" } } }
+                caption { (file_name(file)) ": bytes that a line loads and stores, loads after others stored them (received), stores for loads of others (sent), and loads although another CTA of the launch stores them (within)" }
+                thead { tr {
+                    th scope="col" { "Line" }
+                    @for name in ["Loaded", "Stored", "Received", "Sent", "Within"] { th.number scope="col" { (name) } }
+                    th scope="col" { "Source" }
+                } }
                 @for part in shown.chunk_by(next_to) {
                     tbody {
                         @for (number, line) in part {
@@ -122,7 +135,7 @@ fn row(number: usize, line: &str, heat: Heat, most: u64) -> Markup {
     html! {
         tr style=[part] {
             th scope="row" { (number) }
-            @for value in [heat.received, heat.sent, heat.within] { td.number { (bytes(value)) } }
+            @for value in [heat.loaded, heat.stored, heat.received, heat.sent, heat.within] { td.number { (bytes(value)) } }
             td { (Cell::Code(line)) }
         }
     }

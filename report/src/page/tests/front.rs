@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::page::source_file;
+use superstep_analysis::metrics::counts_by_line::LineCounts;
 use superstep_analysis::metrics::line_flows::LineFlowRow;
 use superstep_analysis::metrics::pattern::PatternRow;
 use superstep_analysis::run_summary::WithinLaunchSummary;
@@ -36,8 +37,16 @@ fn found() -> Metrics {
         bytes,
         ..PatternRow::default()
     };
+    let stored = LineCounts {
+        file: "src/hs2d.cu".to_owned(),
+        line: 3,
+        operation: "store".to_owned(),
+        bytes: 2048,
+        ..LineCounts::default()
+    };
     Metrics {
         line_flows: vec![flow(1, 128), flow(2, 384)],
+        counts_by_line: vec![stored],
         patterns: vec![pattern("gather", 250), pattern("stencil", 750)],
         ..metrics()
     }
@@ -137,7 +146,9 @@ fn source_lines_come_from_the_files_in_the_run() {
         &page,
         &[
             "Source of hs2d",
-            "<tr style=\"--part:0.50\"><th scope=\"row\">3</th>",
+            // Nothing loaded, 2048 bytes stored, nothing received, 512 bytes sent.
+            "<tr style=\"--part:0.50\"><th scope=\"row\">3</th><td class=\"number\"></td><td class=\"number\"",
+            "2.00 KiB",
             "line&lt;6&gt;",
         ],
     );
