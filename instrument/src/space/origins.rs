@@ -2,13 +2,8 @@
 
 use super::transfer::{Facts, handed_on};
 use super::{Analysis, Fact, Space, returned};
-use crate::ir::{
-    Location,
-    Opcode::{self, *},
-    Value,
-    ValueKind::*,
-    traits::*,
-};
+use crate::ir::Opcode::{self, *};
+use crate::ir::{Location, Value, ValueKind::*, traits::*};
 use std::collections::HashSet;
 use superstep_trace::display_name;
 
