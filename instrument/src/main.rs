@@ -265,7 +265,8 @@ fn insert_probes(
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
     if options.allow_opaque_assembly {
-        table.opaque_assembly = operation::count_opaque(module);
+        let instructions = module.instructions();
+        table.opaque_assembly = instructions.filter(|it| operation::is_opaque(*it)).count() as u32;
     }
     let barriers = match table.probe {
         Probe::Trace if !adds_up => sites::grid_barriers(module, &operations),

@@ -156,10 +156,6 @@ pub fn is_opaque(instruction: Instruction) -> bool {
     })
 }
 
-pub fn count_opaque(module: &Module) -> u32 {
-    module.instructions().filter(|i| is_opaque(*i)).count() as u32
-}
-
 /// Returns the loads of a call's by-value arguments: Clang passes the original's address where it can, and code generation
 /// copies from there.
 fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<'m>> {
@@ -255,11 +251,9 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
 /// Returns the bytes of a masked load up to its last enabled element; `None` if the mask is not constant. The vectorizer
 /// makes such loads from adjacent loads with a gap, which the device loads too.
 fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
-    let mask = call.arguments().get(1)?.operands();
-    let wanted = mask
-        .iter()
-        .map(|lane| lane.constant_integer())
-        .collect::<Option<Vec<_>>>()?;
+    let mask = call.arguments().get(1)?.operands().into_iter();
+    let wanted: Option<Vec<u64>> = mask.map(|lane| lane.constant_integer()).collect();
+    let wanted = wanted?;
     let elements = wanted.iter().rposition(|lane| *lane != 0)? as u64 + 1;
     let bytes = elements * module.store_size_bytes(call.ty().element());
     u32::try_from(bytes).ok()
