@@ -1,9 +1,9 @@
 //! Reads and links a program's translation units, and rejects them if something is missing.
 
-use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, space, traits::*};
+use crate::ir::{Builder, Module, Type, Variable, space, traits::*};
 use crate::semantics::assembly;
 use anyhow::{Result, bail};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use superstep_trace::display_name;
 
@@ -76,7 +76,7 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
     };
     let functions = module.functions().into_iter();
     for function in functions.filter(|f| arch >= 70 && f.is_intrinsic() && removed(&f.name())) {
-        if let Some(user) = instruction_with(function.value(), &mut HashSet::new()) {
+        if let Some(user) = function.users_in_code().first() {
             bail!(
                 "{}: {} uses {}, which GPUs from sm_70 on do not support, and is compiled for sm_{arch}; call the function whose name \
                  ends in _sync instead, or compile for an older architecture",
@@ -123,7 +123,7 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
         .map(|f| ("function", f.value()))
         .chain(variables.map(|v| ("variable", v.value())));
     for (kind, value) in missing {
-        if let Some(user) = instruction_with(value, &mut HashSet::new()) {
+        if let Some(user) = value.users_in_code().first() {
             let location = user.location();
             let user = display_name(&user.parent_function().name());
             let name = display_name(&value.name());
@@ -137,17 +137,4 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
         }
     }
     Ok(())
-}
-
-/// Returns an instruction that uses a value, directly or through constants.
-fn instruction_with<'m>(
-    value: Value<'m>,
-    seen: &mut HashSet<Value<'m>>,
-) -> Option<Instruction<'m>> {
-    let mut users = value.users().into_iter();
-    users.find_map(|user| match user.as_instruction() {
-        Some(instruction) => Some(instruction),
-        None if seen.insert(user) => instruction_with(user, seen),
-        None => None,
-    })
 }

@@ -1,11 +1,10 @@
 //! Kernel properties that the CPU runtime needs, and the thunk that calls a kernel.
 
 use super::polls::YIELD;
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value, space, traits::*};
+use crate::ir::{Builder, Function, Instruction, Module, Opcode, Type, Value, space, traits::*};
 use crate::prepare::CLUSTER_DIMENSIONS;
-use crate::ptx::{self, Instruction, Template};
+use crate::ptx::{self, Template};
 use crate::reach::reach;
-use std::collections::HashSet;
 
 pub struct CpuKernel {
     pub name: String,
@@ -69,7 +68,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                     // An indirect call may have any callee, and PTX that cannot be parsed may do anything.
                     let template = call.callee().inline_assembly().map(|(text, _)| text);
                     let parsed = template.and_then(|text| Template::parse(&text).ok());
-                    let has = |holds: fn(&Instruction) -> bool| {
+                    let has = |holds: fn(&ptx::Instruction) -> bool| {
                         parsed.as_ref().is_none_or(|t| t.instructions().any(holds))
                     };
                     let waits = has(ptx::waits);
@@ -82,9 +81,10 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         callees
     });
     let variables = module.variables().into_iter();
+    let is_used = |user: &Instruction| reached.contains(&user.parent_function());
     let static_shared_bytes = variables
         .filter(|v| v.ty().address_space() == space::SHARED && !v.is_declaration())
-        .filter(|v| users_in(v.value()).iter().any(|f| reached.contains(f)))
+        .filter(|v| v.users_in_code().iter().any(is_used))
         .map(|v| module.allocated_size_bytes(v.value_type()))
         .sum();
     CpuKernel {
@@ -124,17 +124,6 @@ fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
         }
     };
     (0..).zip(kernel.parameters()).map(parameter).collect()
-}
-
-fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
-    let mut found = HashSet::new();
-    for user in value.users() {
-        match user.as_instruction() {
-            Some(instruction) => drop(found.insert(instruction.parent_function())),
-            None => found.extend(users_in(user)),
-        }
-    }
-    found
 }
 
 /// Adds `void thunk(void **args)`, which calls a kernel with arguments in the form that `cudaLaunchKernel` takes.

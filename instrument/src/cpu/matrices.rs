@@ -14,7 +14,7 @@ pub struct Registers<'m> {
 impl<'m> Registers<'m> {
     /// Allocates the registers for the operation in `call`, an intrinsic or inline assembly.
     pub fn of(module: &'m Module, call: Call<'m>) -> Self {
-        let ty = Type::int(32).array(REGISTERS as u64);
+        let ty = Type::int(32).array(REGISTERS);
         let memory = Builder::at_entry(call.parent_function()).alloca(ty).value();
         Registers {
             module,
@@ -59,8 +59,7 @@ impl<'m> Registers<'m> {
             }
         }
         let stride = match (stride, operation) {
-            (Some(stride), _) if stride.ty() == long => stride,
-            (Some(stride), _) => builder.cast(crate::ir::Opcode::ZExt, stride, long),
+            (Some(stride), _) => builder.resize(stride, 64, false),
             (None, MatrixOperation::Load(tile) | MatrixOperation::Store(tile)) => {
                 long.constant(u64::from(tile.line()))
             }

@@ -129,10 +129,8 @@ fn order_zeros(module: &Module) {
         for call in function.callers() {
             let (ty, [a, b]) = (call.ty(), [call.operand(0), call.operand(1)]);
             let builder = Builder::before(call);
-            let integer = Type::int(8 * module.store_size_bytes(ty) as u32);
-            let bits = |number| builder.cast(BitCast, number, integer);
-            let both = builder.binary(operation, bits(a), bits(b));
-            let of_equals = builder.cast(BitCast, both, ty);
+            let both = builder.binary(operation, builder.bits_of(a), builder.bits_of(b));
+            let of_equals = builder.with_bits(both, ty);
             let of_others = builder.repeat(call.instruction()).value();
             let are_equal = builder.compare_floats(OEQ, a, b);
             call.replace_uses_with(builder.select(are_equal, of_equals, of_others));
@@ -204,10 +202,8 @@ fn thread_field<'m>(
 
 fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: usize) -> Value<'m> {
     let thread = module.variable(THREAD).unwrap_or_else(|| {
-        let declared = module.add_variable(
-            THREAD,
-            Type::int(8).array(size_of::<SuperstepThread>() as u64),
-        );
+        let ty = Type::int(8).array(size_of::<SuperstepThread>());
+        let declared = module.add_variable(THREAD, ty);
         declared.set_thread_local(true);
         declared
     });

@@ -1,6 +1,6 @@
 //! Inserts a probe's handler calls, and the fields of its sites.
 
-use super::places::{Place, Subject, value_bits};
+use super::places::{Place, Subject};
 use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::probe::{Context, access};
@@ -106,14 +106,14 @@ impl<'m> FunctionProbe<'_, 'm> {
                 let of_warp = self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
                 let elsewhere = of_warp && (!self.cuda || self.spec.fields_in == FieldsIn::Memory);
                 (bytes > 0 && !elsewhere).then(|| {
-                    let memory = entry.alloca(Type::int(8).array(bytes));
+                    let memory = entry.alloca(Type::int(8).array(bytes as usize));
                     memory.set_alignment_bytes(8);
                     memory.value()
                 })
             })
             .collect();
         let context = match context {
-            Some(context) => context.pointer,
+            Some([pointer, _]) => *pointer,
             None => entry.call_named(module, CPU_CONTEXT, pointer, &[]).value(),
         };
         let begin = self.handlers.begin;
@@ -168,7 +168,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
             Subject::Condition(condition) => builder.cast(ZExt, condition, i64t),
-            Subject::Value(value) => to_bits(builder, value.value()),
+            Subject::Value(value) => builder.resize(builder.bits_of(value.value()), 64, false),
             Subject::Place | Subject::Access { .. } => i64t.constant(0),
         };
         (payload, i32t.constant(u64::from(logged_width(place))))
@@ -214,7 +214,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         if let Subject::Value(value) = place.subject
             && self.spec.points[point].replaces
         {
-            let replaced = from_bits(&builder, result.value(), value.ty());
+            let replaced = builder.with_bits(result.value(), value.ty());
             for reader in readers {
                 reader.replace_operand(value.value(), replaced);
             }
@@ -226,30 +226,5 @@ fn logged_width(place: &Place) -> u32 {
     match place.site.at {
         At::Block => 0, // the site's width is the number of instructions
         _ => place.site.width,
-    }
-}
-
-fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
-    let i64t = Type::int(64);
-    let whole = match value.ty() {
-        Type::PointerType(_) => builder.cast(PtrToInt, value, i64t),
-        Type::IntType(_) => value,
-        _ => builder.cast(BitCast, value, Type::int(value_bits(value))),
-    };
-    if whole.ty() == i64t {
-        return whole;
-    }
-    builder.cast(ZExt, whole, i64t)
-}
-
-fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {
-    let narrow = |width: u32| match width {
-        64 => bits,
-        _ => builder.cast(Trunc, bits, Type::int(width)),
-    };
-    match ty {
-        Type::PointerType(_) => builder.cast(IntToPtr, bits, ty),
-        Type::FloatType(float) => builder.cast(BitCast, narrow(float.get_bit_width()), ty),
-        _ => narrow(ty.scalar_bits()),
     }
 }

@@ -82,13 +82,7 @@ pub fn find<'m>(
             accesses: &accesses,
             function,
             name,
-            numbers: function
-                .get_basic_blocks()
-                .into_iter()
-                .enumerate()
-                .map(|(number, block)| (block, number as u32))
-                .collect(),
-            block: 0,
+            numbers: function.get_basic_block_iter().zip(0..).collect(),
             places: &mut places,
         }
         .walk();
@@ -107,14 +101,12 @@ struct Finder<'a, 'm> {
     function: Function<'m>,
     name: String,
     numbers: HashMap<Block<'m>, u32>,
-    block: u32,
     places: &'a mut Vec<Place<'m>>,
 }
 
 impl<'m> Finder<'_, 'm> {
     fn walk(&mut self) {
-        for (number, block) in self.function.get_basic_blocks().into_iter().enumerate() {
-            self.block = number as u32;
+        for (number, block) in self.function.get_basic_block_iter().enumerate() {
             let instructions = block.instructions();
             let is_phi = |i: &&Instruction| i.get_opcode() == Phi;
             let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
@@ -224,7 +216,7 @@ impl<'m> Finder<'_, 'm> {
                 line: location.line,
                 column: location.column,
                 what: operation_name(described),
-                block: self.block,
+                block: self.numbers[&described.parent_block()],
                 operation: 0,
                 width: 0,
                 successors: Vec::new(),
@@ -256,13 +248,12 @@ fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
 }
 
 pub fn value_bits(value: Value) -> u32 {
-    let bits = match value.ty() {
-        Type::IntType(ty) => ty.get_bit_width(),
-        Type::FloatType(ty) => ty.get_bit_width(),
-        Type::PointerType(_) => 64,
+    match value.ty() {
+        ty @ (Type::IntType(_) | Type::FloatType(_) | Type::PointerType(_)) if ty.bits() <= 64 => {
+            ty.bits()
+        }
         _ => 0,
-    };
-    if bits <= 64 { bits } else { 0 }
+    }
 }
 
 /// Returns the name of the function that an instruction calls, or LLVM's name for its operation, such as `icmp`.

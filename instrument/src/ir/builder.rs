@@ -124,20 +124,45 @@ impl<'m> Builder<'m> {
         ext::gep_like(self.at(), like, operands)
     }
 
+    /// Returns `value` itself if it already has the type `to`.
     pub fn cast(&self, cast: Opcode, value: Value<'m>, to: Type) -> Value<'m> {
         built(self.at().build_cast(cast, value.basic(), to.basic(), "")).value()
     }
 
     /// Converts a pointer or number to a pointer in the generic address space.
     pub fn to_generic(&self, pointer: Value<'m>) -> Value<'m> {
-        let generic = Type::pointer(0);
-        if !pointer.ty().is_pointer_type() {
-            self.cast(Opcode::IntToPtr, pointer, generic)
-        } else if pointer.ty() == generic {
-            pointer
-        } else {
-            self.cast(Opcode::AddrSpaceCast, pointer, generic)
+        let cast = match pointer.ty().is_pointer_type() {
+            true => Opcode::AddrSpaceCast,
+            false => Opcode::IntToPtr,
+        };
+        self.cast(cast, pointer, Type::pointer(0))
+    }
+
+    /// Extends or truncates an integer.
+    pub fn resize(&self, number: Value<'m>, bits: u32, is_signed: bool) -> Value<'m> {
+        let cast = match is_signed {
+            _ if number.ty().scalar_bits() > bits => Opcode::Trunc,
+            true => Opcode::SExt,
+            false => Opcode::ZExt,
+        };
+        self.cast(cast, number, Type::int(bits))
+    }
+
+    /// Converts a number, vector or pointer to an integer of the same size.
+    pub fn bits_of(&self, value: Value<'m>) -> Value<'m> {
+        let cast = match value.ty().is_pointer_type() {
+            true => Opcode::PtrToInt,
+            false => Opcode::BitCast,
+        };
+        self.cast(cast, value, Type::int(value.ty().bits()))
+    }
+
+    /// Converts an integer, resized if necessary, to a number, vector or pointer.
+    pub fn with_bits(&self, bits: Value<'m>, ty: Type) -> Value<'m> {
+        if ty.is_pointer_type() {
+            return self.cast(Opcode::IntToPtr, bits, ty);
         }
+        self.cast(Opcode::BitCast, self.resize(bits, ty.bits(), false), ty)
     }
 
     pub fn binary(&self, operation: Opcode, left: Value<'m>, right: Value<'m>) -> Value<'m> {

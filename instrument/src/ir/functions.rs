@@ -133,8 +133,8 @@ macro_rules! attributed {
             }
 
             fn by_value_type(self, index: u32) -> Option<Type> {
-                self.parameter_attribute(index, "byval")
-                    .map(ext::attribute_type)
+                let attribute = self.parameter_attribute(index, "byval")?;
+                Some(ext::in_context(&attribute.get_type_value()))
             }
         }
     };

@@ -2,9 +2,9 @@
 
 use super::traits::*;
 use super::{
-    Block, Call, Function, Instruction, Location, Opcode, Type, Value, ValueKind, Variable,
-    context, ext,
+    Block, Call, Function, Instruction, Location, Type, Value, ValueKind, Variable, context, ext,
 };
+use crate::reach::reach;
 use inkwell::AtomicOrdering;
 use inkwell::module::Linkage;
 use inkwell::values::{
@@ -42,24 +42,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         match self.value() {
             Value::FunctionValue(function) => Some(function),
             _ => None,
-        }
-    }
-
-    /// Returns a parameter's function and index.
-    fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
-        let function = ext::parameter_of(self)?;
-        let index = function
-            .parameters()
-            .iter()
-            .position(|p| *p == self.value())?;
-        Some((function, index as u32))
-    }
-
-    /// Returns the operation of an instruction or constant expression.
-    fn opcode(&self) -> Option<Opcode> {
-        match self.as_instruction() {
-            Some(instruction) => Some(instruction.get_opcode()),
-            None => ext::constant_opcode(self),
         }
     }
 
@@ -130,6 +112,18 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         users.filter_map(|user| user.as_instruction()).collect()
     }
 
+    /// Returns the instructions that use the value, directly or through constants.
+    fn users_in_code(&self) -> Vec<Instruction<'m>> {
+        let mut found = Vec::new();
+        reach([self.value()], |value| {
+            let (code, constants): (Vec<_>, Vec<_>) =
+                (value.users().into_iter()).partition(|user| user.as_instruction().is_some());
+            found.extend(code.into_iter().filter_map(|user| user.as_instruction()));
+            constants
+        });
+        found
+    }
+
     /// Whether the value is a constant.
     fn is_known(&self) -> bool {
         match self.value() {
@@ -175,10 +169,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
     fn location(&self) -> Location {
         self.as_instruction().map(Location::of).unwrap_or_default()
-    }
-
-    fn replace_uses_with(&self, other: Value<'m>) {
-        ext::replace_uses(&self.value(), &other);
     }
 }
 
