@@ -184,12 +184,10 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
     let is = |prefix: &str| name.starts_with(prefix);
     let plain = name.strip_prefix("llvm.").unwrap_or(name);
     let is_harmless = HARMLESS.split(' ').any(|prefix| plain.starts_with(prefix));
-    let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
+    let mut found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
-        vec![
-            access(arguments[1], Op::Load, width),
-            access(arguments[0], Op::Store, width),
-        ]
+        let load = access(arguments[1], Op::Load, width);
+        vec![load, access(arguments[0], Op::Store, width)]
     } else if is("llvm.memset.") {
         vec![access(arguments[0], Op::Store, length(arguments[2]))]
     } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {
@@ -242,10 +240,8 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
         };
         return Err(unsupported(call, name, hint));
     };
-    Ok(found
-        .into_iter()
-        .filter(|o| o.width != Width::Fixed(0))
-        .collect())
+    found.retain(|it| it.width != Width::Fixed(0));
+    Ok(found)
 }
 
 /// Returns the bytes of a masked load up to its last enabled element; `None` if the mask is not constant. The vectorizer

@@ -57,8 +57,9 @@ pub fn insert<'m>(
     let mut places = HashMap::new();
     for traced in operations {
         let builder = Builder::before(traced.instruction);
-        let access = access(module, &builder, traced.instruction, traced.index)?;
-        let Some(access) = access else { continue };
+        let Some(access) = access(module, &builder, traced)? else {
+            continue;
+        };
         let function = traced.instruction.parent_function();
         let context = contexts.get(&function).copied();
         let context = context.unwrap_or_else(no_context);
@@ -146,24 +147,25 @@ pub struct Access<'m> {
     pub may_be_empty: bool,
 }
 
-/// Computes an instruction's access number `index` at the builder's position. The analysis's result is outdated, because
+/// Computes an access at the builder's position. The analysis's result is outdated, because
 /// `context::extend` has replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
-    instruction: Instruction<'m>,
-    index: usize,
+    traced: &TracedOperation<'m>,
 ) -> Result<Option<Access<'m>>> {
-    let operations = memory_operations(module, instruction, true)?;
-    let Some(operation) = operations.get(index) else {
+    let operations = memory_operations(module, traced.instruction, true)?;
+    let Some(operation) = operations.get(traced.index) else {
         return Ok(None);
     };
     let mut width_bytes = match operation.width {
         Width::Fixed(bytes) => Type::int(32).constant(u64::from(bytes)),
         Width::Varies(length) => saturate(builder, length),
     };
-    if let Some(guard) = operation.guard {
-        width_bytes = only_if(builder, guard, width_bytes);
+    if let Some(Guard { value, zero }) = operation.guard {
+        let predicate = if zero { EQ } else { NE };
+        let holds = builder.compare(predicate, value, value.ty().constant(0));
+        width_bytes = builder.select(holds, width_bytes, Type::int(32).constant(0));
     }
     let mut address = builder.to_generic(operation.pointer);
     if operation.offset_bytes != 0 {
@@ -221,10 +223,8 @@ fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>)
     let Lines { tile, stride } = lines;
     let long = Type::int(64);
     let number = |value: u32| long.constant(u64::from(value));
-    let lane = builder
-        .call(module.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", &[]), &[])
-        .value();
-    let lane = builder.cast(Opcode::ZExt, lane, long);
+    let lane = module.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", &[]);
+    let lane = builder.cast(Opcode::ZExt, builder.call(lane, &[]).value(), long);
     let place = builder.binary(Opcode::Mul, lane, number(tile.piece_bytes()));
     let line = builder.binary(Opcode::UDiv, place, number(tile.line_bytes()));
     let inside = builder.binary(Opcode::URem, place, number(tile.line_bytes()));
@@ -236,13 +236,6 @@ fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>)
     let bytes = builder.binary(Opcode::LShr, bits, number(3));
     let before = builder.binary(Opcode::Mul, line, bytes);
     builder.binary(Opcode::Add, before, inside)
-}
-
-fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Value<'m> {
-    let zero = guard.value.ty().constant(0);
-    let predicate = if guard.zero { EQ } else { NE };
-    let holds = builder.compare(predicate, guard.value, zero);
-    builder.select(holds, width, Type::int(32).constant(0))
 }
 
 /// Converts a length to 32 bits, saturating at 4 GiB - 1.

@@ -50,9 +50,8 @@ const STATIC: &str = "__static__";
 
 /// Describes the unsupported feature of `name`, a function of CUDA's device runtime; `None` for other functions.
 fn lacking(name: &str) -> Option<&'static str> {
-    let called = name
-        .strip_prefix("__cudaCDP2")
-        .or(name.strip_prefix("cuda"))?;
+    let called = name.strip_prefix("__cudaCDP2");
+    let called = called.or(name.strip_prefix("cuda"))?;
     Some(match called {
         "GraphSetConditional" => {
             "conditional graph nodes; let the host decide which graphs it launches"
@@ -94,9 +93,8 @@ const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtua
 
 /// Defines pure and deleted virtual functions as traps, if used, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
-    let named = NOT_TO_BE_CALLED
-        .iter()
-        .filter_map(|name| module.function(name));
+    let named = NOT_TO_BE_CALLED.into_iter();
+    let named = named.filter_map(|name| module.function(name));
     for function in named.filter(|f| f.is_declaration()) {
         let trap = module.declare("llvm.trap", Type::void().function(&[]));
         let builder = Builder::at_end(function.append_block("entry"));

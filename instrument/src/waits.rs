@@ -2,9 +2,8 @@
 //!
 //! A loop waits if it only polls memory until another thread has written it: the value that it reads may change while it runs (the
 //! load is volatile, atomic or inline PTX, or always has the same address), and decides when the loop ends. A loop that counts up to
-//! the value ends by itself, and does not wait. The number of polls depends on the timing of
-//! the other thread, and so may the value that is finally read: the look-back of a scan continues from tile to tile until it
-//! finds a complete sum. The following operations therefore count as waiting:
+//! the value does not wait. The value that is finally read may depend on timing too, as in the look-back of a scan, which continues
+//! from tile to tile until it finds a complete sum. Therefore, these operations wait:
 //!
 //! - all operations in a loop that waits, and in loops around it that end depending on the value and do nothing else;
 //! - operations on a lock (`atomicCAS`, `atomicExch`) in any loop that they can end;
@@ -208,12 +207,8 @@ fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>>
 fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
     let is_inside = |block| one.blocks.contains(&flow.number(block));
     let mut all = HashSet::new();
-    for phi in flow
-        .blocks
-        .get(one.head)
-        .into_iter()
-        .flat_map(|head| phis(*head))
-    {
+    let head = flow.blocks.get(one.head).into_iter();
+    for phi in head.flat_map(|head| phis(*head)) {
         let from_it = reach([phi.value()], |value| {
             let users = value.using_instructions().into_iter();
             users
@@ -318,10 +313,8 @@ fn returns<'m>(function: Function<'m>, known: &HashSet<Value<'m>>) -> bool {
 }
 
 fn uses<'m>(instruction: Instruction<'m>, known: &HashSet<Value<'m>>) -> bool {
-    instruction
-        .operands()
-        .iter()
-        .any(|value| known.contains(value))
+    let mut operands = instruction.operands().into_iter();
+    operands.any(|it| known.contains(&it))
 }
 
 fn branches_on<'m>(flow: &Flow<'m>, block: usize, known: &HashSet<Value<'m>>) -> bool {

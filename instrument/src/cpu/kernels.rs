@@ -8,7 +8,8 @@ use crate::reach::reach;
 
 pub struct CpuKernel {
     pub name: String,
-    pub parameters: Vec<Parameter>,
+    /// Each parameter's size, and its offset in the argument buffer for a launch from the device.
+    pub parameters_bytes: Vec<[u64; 2]>,
     /// Whether its CTAs wait at a grid barrier (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     pub in_clusters: bool,
@@ -19,12 +20,6 @@ pub struct CpuKernel {
     pub can_loop: bool,
     pub static_shared_bytes: u64,
     pub most_threads: Option<u64>,
-}
-
-pub struct Parameter {
-    pub bytes: u64,
-    /// Offset in the argument buffer for a launch from the device.
-    pub offset_bytes: u64,
 }
 
 impl CpuKernel {
@@ -38,18 +33,13 @@ impl CpuKernel {
 const WAITING: &str =
     "bar shfl. vote. match. redux. activemask nanosleep mbarrier cp.async.mbarrier elect wmma.";
 
-pub fn describe(module: &Module) -> Vec<CpuKernel> {
-    let kernels = module.kernels().into_iter();
-    kernels.map(|f| describe_kernel(module, f)).collect()
-}
-
 fn waits(name: &str) -> bool {
     let intrinsic = name.strip_prefix("llvm.nvvm.");
     name.starts_with(YIELD)
         || intrinsic.is_some_and(|name| WAITING.split(' ').any(|start| name.starts_with(start)))
 }
 
-fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
+pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     let (mut needs_fibers, mut can_loop, mut waits_for_grid) = (false, true, false);
     let reached = reach([kernel], |function| {
         let mut callees = Vec::new();
@@ -89,7 +79,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         .sum();
     CpuKernel {
         name: kernel.name(),
-        parameters: parameters(module, kernel),
+        parameters_bytes: parameters(module, kernel),
         waits_for_grid,
         in_clusters: (kernel.text_attribute(CLUSTER_DIMENSIONS))
             .is_some_and(|dimensions| dimensions.split(',').any(|n| n != "1")),
@@ -102,13 +92,11 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
 
 fn most_threads(kernel: Function) -> Option<u64> {
     let extents = kernel.text_attribute("nvvm.maxntid")?;
-    extents
-        .split(',')
-        .map(|extent| extent.trim().parse::<u64>().ok())
-        .product()
+    let extents = extents.split(',').map(|it| it.trim().parse::<u64>().ok());
+    extents.product()
 }
 
-fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
+fn parameters(module: &Module, kernel: Function) -> Vec<[u64; 2]> {
     let mut end = 0u64;
     let parameter = |(index, parameter): (u32, Value)| {
         let by_value = kernel.by_value_type(index);
@@ -118,10 +106,7 @@ fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
         let bytes = module.allocated_size_bytes(ty);
         let offset_bytes = end.next_multiple_of(alignment.max(1));
         end = offset_bytes + bytes;
-        Parameter {
-            bytes,
-            offset_bytes,
-        }
+        [bytes, offset_bytes]
     };
     (0..).zip(kernel.parameters()).map(parameter).collect()
 }

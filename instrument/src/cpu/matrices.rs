@@ -112,12 +112,7 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation)
     let ty = call.ty();
     if ty.is_struct_type() {
         let members = lane.get(&builder, &ty.members());
-        let whole = (0..)
-            .zip(members)
-            .fold(ty.undef(), |whole, (index, member)| {
-                builder.insert(whole, member, index)
-            });
-        call.replace_uses_with(whole);
+        call.replace_uses_with(builder.structure(ty, members));
     } else if !ty.is_void_type() {
         call.replace_uses_with(lane.get(&builder, &[ty])[0]);
     }

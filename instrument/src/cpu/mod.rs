@@ -12,7 +12,7 @@ mod ptx;
 mod registration;
 mod shared;
 
-pub use loops::is_barrier;
+pub use loops::waits_for_cta;
 
 use crate::children;
 use crate::ir::{
@@ -47,7 +47,8 @@ pub fn lower(
 ) -> Result<()> {
     let machine = Machine::x86(cpu)?;
     polls::yield_before(module);
-    let kernels = kernels::describe(module);
+    let kernels = module.kernels().into_iter();
+    let kernels: Vec<_> = kernels.map(|f| kernels::describe(module, f)).collect();
     module.set_target(&machine);
     drop_device_properties(module);
     rename_library_calls(module);
@@ -59,7 +60,8 @@ pub fn lower(
     alignment::mark(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());
-    let loops = loops::add(module, &machine, &kernels, logs)?;
+    let loops = (kernels.iter()).map(|kernel| loops::add(module, &machine, kernel, logs));
+    let loops = loops.collect::<Result<Vec<_>>>()?;
     intrinsics::lower(module)?;
     alignment::resolve(module);
     shared::lower(module)?;
@@ -82,11 +84,10 @@ pub fn lower(
             let nvvm = (name.strip_prefix(intrinsics::PREFIX)).or(name.strip_prefix("llvm.nvvm."));
             let what = (ptx.map(|rest| format!("PTX {rest}")))
                 .or_else(|| nvvm.map(|rest| format!("llvm.nvvm.{rest}")))?;
-            let user = f.callers().next();
-            Some(user.map_or_else(
-                || what.clone(),
-                |call| format!("{what} ({})", call.location()),
-            ))
+            match f.callers().next() {
+                Some(call) => Some(format!("{what} ({})", call.location())),
+                None => Some(what),
+            }
         })
         .collect();
     if !missing.is_empty() {
@@ -176,9 +177,9 @@ fn make_local(module: &Module) {
         )
     };
     let functions = module.defined_functions().into_iter();
-    functions
-        .filter(|f| visible(f.get_linkage()))
-        .for_each(|f| f.make_internal());
+    for function in functions.filter(|f| visible(f.get_linkage())) {
+        function.make_internal();
+    }
     for variable in module.variables() {
         if !variable.is_declaration() && visible(variable.get_linkage()) {
             variable.make_internal();

@@ -59,17 +59,11 @@ fn leads_to(from: Block, to: Block) -> bool {
 fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);
-    leads_to(block, block)
-        && reach([call.value()], |value| value.users())
-            .into_iter()
-            .any(|user| {
-                let Some(instruction) = user.as_instruction() else {
-                    return false;
-                };
-                let own = instruction.parent_block();
-                let ways = own.successors();
-                own.get_terminator() == Some(instruction)
-                    && ways.iter().any(returns)
-                    && !ways.iter().all(returns)
-            })
+    let ends_loop = |user: Instruction| {
+        let own = user.parent_block();
+        let ways = own.successors();
+        own.get_terminator() == Some(user) && ways.iter().any(returns) && !ways.iter().all(returns)
+    };
+    let users = || reach([call.instruction()], |it| it.using_instructions()).into_iter();
+    leads_to(block, block) && users().any(ends_loop)
 }

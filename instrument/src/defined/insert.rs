@@ -24,18 +24,14 @@ impl<'m> Handlers<'m> {
         let arguments = [pointer, pointer, i32t, i32t, i32t, i64t, i32t, i1t];
         let points = spec.points.iter().enumerate().map(|(index, point)| {
             let result = if point.replaces { i64t } else { Type::void() };
-            module.declare(
-                &format!("superstep_point_{index}"),
-                result.function(&arguments),
-            )
+            let name = format!("superstep_point_{index}");
+            module.declare(&name, result.function(&arguments))
         });
+        let flush = Type::void().function(&[pointer, i32t, pointer, i1t]);
         Handlers {
             points: points.collect(),
             begin: module.declare("superstep_begin", Type::void().function(&[pointer])),
-            flush: module.declare(
-                "superstep_flush",
-                Type::void().function(&[pointer, i32t, pointer, i1t]),
-            ),
+            flush: module.declare("superstep_flush", flush),
         }
     }
 }
@@ -169,7 +165,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         let payload = match place.subject {
             Subject::Condition(condition) => builder.cast(ZExt, condition, i64t),
             Subject::Value(value) => builder.resize(builder.bits_of(value.value()), 64, false),
-            Subject::Place | Subject::Access { .. } => i64t.constant(0),
+            Subject::Place | Subject::Access(_) => i64t.constant(0),
         };
         (payload, i32t.constant(u64::from(logged_width(place))))
     }
@@ -186,18 +182,13 @@ impl<'m> FunctionProbe<'_, 'm> {
         let builder = Builder::before(place.anchor);
         let (mut payload, mut width) = self.subject(&builder, place);
         let mut test = i1t.constant(0);
-        if let Subject::Access {
-            instruction,
-            index,
-            tested,
-        } = place.subject
-        {
-            let Ok(Some(access)) = access(self.module, &builder, instruction, index) else {
+        if let Subject::Access(traced) = place.subject {
+            let Ok(Some(access)) = access(self.module, &builder, &traced) else {
                 return;
             };
             payload = builder.cast(PtrToInt, access.address, i64t);
             width = access.width_bytes;
-            test = i1t.constant(u64::from(tested));
+            test = i1t.constant(u64::from(traced.tested));
         }
         let arguments = [
             context,

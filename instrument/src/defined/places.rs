@@ -10,7 +10,7 @@ use crate::space::Analysis;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use superstep_trace::probe::{At, PointSite, When};
-use superstep_trace::{Op, ProbeSpec, display_name};
+use superstep_trace::{Op, ProbeSpec, Site, display_name};
 
 #[derive(Clone, Debug)]
 pub struct Place<'m> {
@@ -24,13 +24,7 @@ pub enum Subject<'m> {
     Place,
     Condition(Value<'m>),
     Value(Instruction<'m>),
-    /// Memory access: the instruction, the access's index among its operations, and whether the address is tested at run
-    /// time.
-    Access {
-        instruction: Instruction<'m>,
-        index: usize,
-        tested: bool,
-    },
+    Access(TracedOperation<'m>),
 }
 
 impl<'m> Place<'m> {
@@ -47,7 +41,7 @@ impl<'m> Place<'m> {
                     *value = call.value();
                 }
             }
-            Subject::Value(instruction) | Subject::Access { instruction, .. } => {
+            Subject::Value(instruction) | Subject::Access(TracedOperation { instruction, .. }) => {
                 *instruction = now(*instruction, rebuilt);
             }
         }
@@ -63,12 +57,12 @@ pub fn find<'m>(
         let mut all = spec.points.iter().flat_map(|point| &point.at);
         all.any(|at| wanted(*at))
     };
-    let mut accesses: HashMap<Instruction, Vec<(TracedOperation, Op, u32)>> = HashMap::new();
+    let mut accesses: HashMap<Instruction, Vec<(TracedOperation, Site)>> = HashMap::new();
     if has(At::is_memory) {
         let (operations, table) = sites::find(module, &Analysis::of(module), options)?;
         for (operation, site) in operations.into_iter().zip(table) {
             let list = accesses.entry(operation.instruction).or_default();
-            list.push((operation, site.op, site.width_bytes));
+            list.push((operation, site));
         }
     }
     let mut places = Vec::new();
@@ -97,7 +91,7 @@ pub fn find<'m>(
 
 struct Finder<'a, 'm> {
     spec: &'a ProbeSpec,
-    accesses: &'a HashMap<Instruction<'m>, Vec<(TracedOperation<'m>, Op, u32)>>,
+    accesses: &'a HashMap<Instruction<'m>, Vec<(TracedOperation<'m>, Site)>>,
     function: Function<'m>,
     name: String,
     numbers: HashMap<Block<'m>, u32>,
@@ -115,7 +109,8 @@ impl<'m> Finder<'_, 'm> {
             if number == 0 && self.function.is_kernel() {
                 self.add(At::KernelEntry, head, Subject::Place, |_| {});
             }
-            let successors = self.numbers_of(&block.successors());
+            let successors = block.successors().into_iter();
+            let successors: Vec<u32> = successors.map(|to| self.numbers[&to]).collect();
             let (file, lines) = lines(&instructions);
             self.add(At::Block, head, Subject::Place, |site| {
                 site.what = block.name();
@@ -131,11 +126,6 @@ impl<'m> Finder<'_, 'm> {
                 self.instruction(instruction, &successors);
             }
         }
-    }
-
-    fn numbers_of(&self, blocks: &[Block<'m>]) -> Vec<u32> {
-        let numbers = blocks.iter().filter_map(|block| self.numbers.get(block));
-        numbers.copied().collect()
     }
 
     fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
@@ -160,20 +150,15 @@ impl<'m> Finder<'_, 'm> {
             }
         }
         let accesses = self.accesses.get(&instruction);
-        for (traced, op, width) in accesses.into_iter().flatten() {
-            let at = match op {
+        for (traced, access) in accesses.into_iter().flatten() {
+            let at = match access.op {
                 Op::Load => At::Load,
                 Op::Store => At::Store,
                 _ => At::Atomic,
             };
-            let subject = Subject::Access {
-                instruction,
-                index: traced.index,
-                tested: traced.tested,
-            };
-            self.add(at, instruction, subject, |site| {
-                site.operation = *op as u32;
-                site.width = *width;
+            self.add(at, instruction, Subject::Access(*traced), |site| {
+                site.operation = access.op as u32;
+                site.width = access.width_bytes;
             });
         }
         if let Some(class) = class_of(instruction)
@@ -258,10 +243,8 @@ pub fn value_bits(value: Value) -> u32 {
 
 /// Returns the name of the function that an instruction calls, or LLVM's name for its operation, such as `icmp`.
 fn operation_name(instruction: Instruction) -> String {
-    if let Some(callee) = instruction
-        .as_call()
-        .and_then(|call| call.get_called_fn_value())
-    {
+    let call = instruction.as_call();
+    if let Some(callee) = call.and_then(|call| call.get_called_fn_value()) {
         return callee.name();
     }
     let code: LLVMOpcode = instruction.get_opcode().into();

@@ -17,7 +17,7 @@ pub const RESERVE: &str = "__superstep_probe_reserve";
 /// Whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.
 pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
     spec.points[place.site.point as usize].once_per == OncePer::Warp
-        && !matches!(place.subject, Subject::Access { .. })
+        && !matches!(place.subject, Subject::Access(_))
 }
 
 /// Stores the number of followers in the first place of each run.

@@ -10,8 +10,8 @@ use inkwell::builder::Builder;
 use inkwell::llvm_sys::LLVMTypeKind::*;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use inkwell::llvm_sys::{
-    LLVMDiagnosticSeverity, comdat::*, core::*, debuginfo::*, linker::LLVMLinkModules2,
-    support::LLVMParseCommandLineOptions, target::*,
+    LLVMDiagnosticSeverity, LLVMTypeKind, comdat::*, core::*, debuginfo::*,
+    linker::LLVMLinkModules2, support::LLVMParseCommandLineOptions, target::*,
 };
 pub use inkwell::llvm_sys::{LLVMOpcode, LLVMValueKind as ValueKind};
 use inkwell::targets::TargetData;
@@ -137,19 +137,25 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     unsafe {
         let operand = LLVMGetOperand(value.as_value_ref(), index);
         let is_value = !operand.is_null()
-            && !matches!(
-                LLVMGetTypeKind(LLVMTypeOf(operand)),
-                LLVMLabelTypeKind
-                    | LLVMMetadataTypeKind
-                    | LLVMTokenTypeKind
-                    | LLVMTargetExtTypeKind
-                    | LLVMX86_AMXTypeKind
-            );
+            && match LLVMGetTypeKind(LLVMTypeOf(operand)) {
+                LLVMLabelTypeKind | LLVMMetadataTypeKind => false,
+                kind => lacking(kind).is_none(),
+            };
         is_value.then(|| AnyValueEnum::new(operand))
     }
 }
 
-/// Returns the type of a value in `function` that inkwell does not support, and on which it would panic.
+/// Returns the name of a type that inkwell does not support, and on whose values it would panic.
+fn lacking(kind: LLVMTypeKind) -> Option<&'static str> {
+    match kind {
+        LLVMTokenTypeKind => Some("token"),
+        LLVMTargetExtTypeKind => Some("target"),
+        LLVMX86_AMXTypeKind => Some("x86_amx"),
+        _ => None,
+    }
+}
+
+/// Returns the type of a value in `function` that inkwell does not support.
 pub fn unsupported_type(function: Function) -> Option<&'static str> {
     let raw = function.as_value_ref();
     let instructions = function.get_basic_block_iter();
@@ -158,12 +164,7 @@ pub fn unsupported_type(function: Function) -> Option<&'static str> {
     unsafe {
         let parameters = (0..function.count_params()).map(|index| LLVMGetParam(raw, index));
         let mut values = parameters.chain(instructions.map(|it| it.as_value_ref()));
-        values.find_map(|value| match LLVMGetTypeKind(LLVMTypeOf(value)) {
-            LLVMTokenTypeKind => Some("token"),
-            LLVMTargetExtTypeKind => Some("target"),
-            LLVMX86_AMXTypeKind => Some("x86_amx"),
-            _ => None,
-        })
+        values.find_map(|value| lacking(LLVMGetTypeKind(LLVMTypeOf(value))))
     }
 }
 
@@ -172,10 +173,8 @@ pub fn successors<'m>(terminator: Instruction<'m>) -> Vec<Block<'m>> {
     let raw = terminator.as_value_ref();
     // SAFETY: a terminator (asserted); the index is less than the number of its successors, which are blocks.
     unsafe {
-        let indices = 0..LLVMGetNumSuccessors(raw);
-        indices
-            .filter_map(|index| BasicBlock::new(LLVMGetSuccessor(raw, index)))
-            .collect()
+        let blocks = (0..LLVMGetNumSuccessors(raw)).map(|index| LLVMGetSuccessor(raw, index));
+        blocks.filter_map(|block| BasicBlock::new(block)).collect()
     }
 }
 

@@ -10,6 +10,8 @@ pub struct Location {
     pub column: u32,
 }
 
+const HEADERS: &str = "device_atomic_functions.h cooperative_groups.h device_functions.h";
+
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.line == 0 {
@@ -39,16 +41,11 @@ impl Location {
     /// the call's.
     fn is_in_system_header(&self) -> bool {
         let name = self.file_name();
-        let headers = [
-            "device_atomic_functions.h",
-            "cooperative_groups.h",
-            "device_functions.h",
-        ];
         name.starts_with("__clang_")
             || (name.ends_with(".hpp") && (name.starts_with("sm_") || name.contains("functions")))
             || self.file.contains("/include/crt/")
             || self.file.contains("/cooperative_groups/")
-            || headers.contains(&name)
+            || HEADERS.split(' ').any(|header| header == name)
     }
 
     fn file_name(&self) -> &str {

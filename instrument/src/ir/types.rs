@@ -179,11 +179,8 @@ extension! {
         }
 
         fn with_parameters(self, more: &[Type]) -> Signature {
-            signature(
-                self.result(),
-                &[&self.parameters(), more].concat(),
-                self.is_var_arg(),
-            )
+            let parameters = [&self.parameters(), more].concat();
+            signature(self.result(), &parameters, self.is_var_arg())
         }
     }
 }

@@ -74,9 +74,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
     }
 
     fn operands(&self) -> Vec<Value<'m>> {
-        self.indexed_operands()
-            .map(|(_, operand)| operand)
-            .collect()
+        self.indexed_operands().map(|(_, it)| it).collect()
     }
 
     fn is_compound_constant(&self) -> bool {
@@ -145,9 +143,8 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         let Value::ArrayValue(array) = self.value() else {
             return None;
         };
-        let is_text =
-            self.kind() == ValueKind::LLVMConstantDataArrayValueKind && array.is_const_string();
-        let bytes = array.as_const_string().filter(|_| is_text)?;
+        let is_data = self.kind() == ValueKind::LLVMConstantDataArrayValueKind;
+        let bytes = (is_data && array.is_const_string()).then(|| array.as_const_string())??;
         let whole = String::from_utf8_lossy(bytes);
         Some(whole.strip_suffix('\0').unwrap_or(&whole).to_owned())
     }
@@ -257,9 +254,8 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     fn incoming(&self) -> Vec<(Value<'m>, Block<'m>)> {
         let phi = PhiValue::try_from(self.instruction()).expect("a phi");
-        phi.get_incomings()
-            .map(|(value, block)| (value.value(), block))
-            .collect()
+        let incoming = phi.get_incomings();
+        incoming.map(|(it, from)| (it.value(), from)).collect()
     }
 
     fn allows_contraction(&self) -> bool {
@@ -310,9 +306,8 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     fn set_scopes(&self, own: Scope, other: Scope) {
         for (name, scope) in [("alias.scope", own), ("noalias", other)] {
-            let set = self
-                .instruction()
-                .set_metadata(scope.0, context().get_kind_id(name));
+            let (access, kind) = (self.instruction(), context().get_kind_id(name));
+            let set = access.set_metadata(scope.0, kind);
             set.expect("a list of scopes is a node");
         }
     }
@@ -356,9 +351,8 @@ extension! {
                 return self.value();
             }
             let generic = Type::pointer(0).into_pointer_type();
-            self.as_pointer_value()
-                .const_address_space_cast(generic)
-                .value()
+            let address = self.as_pointer_value();
+            address.const_address_space_cast(generic).value()
         }
 
         /// Gives the variable internal linkage, and removes it from its comdat.

@@ -94,16 +94,13 @@ fn writes(result: &Operand, register: Register) -> bool {
 /// Parses a definition such as `setp.ne.b32 p, $n, 0`: returns the operand, and whether the predicate holds for zero.
 fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<(usize, bool)> {
     let (test, _) = definition(before, predicate)?;
-    let zero = match test.modifiers.first()?.as_str() {
-        "ne" => false,
-        "eq" => true,
+    let zero = match (test.opcode.as_str(), test.modifiers.first()?.as_str()) {
+        ("setp", "ne") => false,
+        ("setp", "eq") => true,
         _ => return None,
     };
-    match &test.operands[1..] {
-        [
-            Operand::Register(Register::Argument(n)),
-            Operand::Integer(0),
-        ] => (test.opcode == "setp").then_some((*n, zero)),
+    match (Number::of(test.operands.get(1)?)?, &test.operands[2..]) {
+        (Number::Operand(operand), [Operand::Integer(0)]) => Some((operand, zero)),
         _ => None,
     }
 }

@@ -154,13 +154,11 @@ impl Parser {
     }
 
     fn word(&mut self) -> Result<String> {
-        match self.tokens.get(self.at) {
-            Some(Token::Word(word)) => {
-                self.at += 1;
-                Ok(word.clone())
-            }
-            _ => self.error(),
-        }
+        let Some(Token::Word(word)) = self.tokens.get(self.at).cloned() else {
+            return self.error();
+        };
+        self.at += 1;
+        Ok(word)
     }
 
     fn register(&mut self) -> Result<Register> {

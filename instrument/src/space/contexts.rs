@@ -111,10 +111,8 @@ impl<'m> Solver<'m> {
             if !seen.insert(context.clone()) {
                 continue;
             }
-            self.counts
-                .entry(context.0)
-                .or_default()
-                .insert(context.1.clone());
+            let known = self.counts.entry(context.0).or_default();
+            known.insert(context.1.clone());
             let mut facts = context.1.iter();
             for parameter in context.0.parameters() {
                 for (part, fact) in (0..parameter.ty().pointers()).zip(&mut facts) {

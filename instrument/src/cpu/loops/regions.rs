@@ -2,7 +2,7 @@
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
-use super::{is_barrier, waits};
+use super::{is_barrier, waits_for_cta};
 use crate::ir::{
     Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, append_copies,
     traits::*,
@@ -41,7 +41,7 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
     let variables = Variables::of(function)?;
-    let waits = |block: &Block| block.instructions().into_iter().any(waits);
+    let waits = |block: &Block| block.get_instructions().any(waits_for_cta);
     let blocks = function.get_basic_blocks().into_iter();
     let cutter = Cutter {
         module,

@@ -3,7 +3,7 @@
 //! recomputed only if that is cheap. This also makes the addresses in the loop regular.
 
 use super::body::Ids;
-use super::waits;
+use super::waits_for_cta;
 use crate::ir::Opcode::{self, *};
 use crate::ir::{Builder, Function, Instruction, Value, traits::*};
 use std::collections::{HashMap, HashSet};
@@ -75,7 +75,7 @@ impl<'m> Places<'m> {
                 // Phis come before the first instruction of their segment.
                 let number = first.len() - usize::from(!is_phi || !begins);
                 segment.insert(instruction, number);
-                begins |= waits(instruction);
+                begins |= waits_for_cta(instruction);
             }
         }
         Places {

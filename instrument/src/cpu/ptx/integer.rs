@@ -97,11 +97,8 @@ impl<'m> Code<'m, '_> {
     fn with_carry(&mut self, kind: Kind, operation: Opcode, [a, b]: [Value<'m>; 2]) -> Value<'m> {
         let gives = self.has("cc");
         let bits = if gives { 2 * kind.bits } else { kind.bits };
-        let mut sum = self.binary(
-            operation,
-            self.integer(a, bits, false),
-            self.integer(b, bits, false),
-        );
+        let (a, b) = (self.integer(a, bits, false), self.integer(b, bits, false));
+        let mut sum = self.binary(operation, a, b);
         if self.instruction.opcode.ends_with('c') {
             let carry = self.integer(self.read(Register::Carry), bits, false);
             sum = self.binary(operation, sum, carry);

@@ -14,10 +14,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         "st" => store(code),
         "atom" | "red" => atomic(code),
         "membar" | "fence" => code.act("membar_sys", &[]),
-        "createpolicy" => {
-            let policy = code.number(64, 0);
-            code.define(code.to()?, policy, false)
-        }
+        "createpolicy" => code.define(code.to()?, code.number(64, 0), false),
         // The remaining instructions are cache hints.
         _ => Ok(()),
     }

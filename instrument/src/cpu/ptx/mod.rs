@@ -19,17 +19,15 @@ use anyhow::{Result, anyhow, bail};
 use std::collections::HashMap;
 
 pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> Result<()> {
-    let failed = |why: anyhow::Error| {
+    let parsed = Template::parse(template)
+        .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"));
+    let operands = Operands::of(call, constraints);
+    let lowered = parsed.and_then(|parsed| Code::new(module, call, &parsed, operands).build());
+    lowered.map_err(|why| {
         let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
         let place = call.location();
         anyhow!("{place}: {why}, in asm \"{text}\"; run this program with --backend cuda")
-    };
-    let parsed = Template::parse(template)
-        .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"))
-        .map_err(failed)?;
-    let operands = Operands::of(call, constraints);
-    let code = Code::new(module, call, &parsed, operands);
-    code.build().map_err(failed)
+    })
 }
 
 /// Operands of the call: results first, then arguments, some of which share a register with a result.
@@ -177,11 +175,9 @@ impl<'m, 't> Code<'m, 't> {
         let ty = self.call.ty();
         if ty.is_struct_type() {
             let members = self.operands.results.iter().enumerate();
-            let whole = members.fold(ty.undef(), |whole, (index, member)| {
-                self.builder
-                    .insert(whole, result(index, *member), index as u32)
-            });
-            self.call.replace_uses_with(whole);
+            let members = members.map(|(index, member)| result(index, *member));
+            self.call
+                .replace_uses_with(self.builder.structure(ty, members));
         } else if !ty.is_void_type() {
             self.call.replace_uses_with(result(0, ty));
         }
@@ -230,11 +226,10 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn branch(&mut self) -> Result<()> {
-        let target = match &self.instruction.operands[..] {
-            [Operand::Name(name)] => self.labels.get(name.as_str()).copied(),
-            _ => None,
+        let Some(Operand::Name(name)) = self.instruction.operands.first() else {
+            return self.unknown();
         };
-        let Some(target) = target else {
+        let Some(&target) = self.labels.get(name.as_str()) else {
             return self.unknown();
         };
         self.builder.branch(target);
