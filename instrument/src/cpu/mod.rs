@@ -170,18 +170,13 @@ fn rename_library_calls(module: &Module) {
 
 /// Makes all definitions local, because the host program has symbols with the same names.
 fn make_local(module: &Module) {
-    let visible = |linkage: Linkage| {
-        matches!(
-            linkage,
-            Linkage::External | Linkage::LinkOnceODR | Linkage::WeakODR
-        )
-    };
+    let visible = [Linkage::External, Linkage::LinkOnceODR, Linkage::WeakODR];
     let functions = module.defined_functions().into_iter();
-    for function in functions.filter(|f| visible(f.get_linkage())) {
+    for function in functions.filter(|f| visible.contains(&f.get_linkage())) {
         function.make_internal();
     }
     for variable in module.variables() {
-        if !variable.is_declaration() && visible(variable.get_linkage()) {
+        if !variable.is_declaration() && visible.contains(&variable.get_linkage()) {
             variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol, so they must not be in read-only memory.

@@ -32,12 +32,10 @@ pub fn yield_before(module: &Module) {
 }
 
 fn is_volatile_load(instruction: Instruction) -> bool {
+    let spaces = [space::GENERIC, space::GLOBAL];
     instruction.get_opcode() == Load
         && instruction.is_volatile()
-        && matches!(
-            instruction.operand(0).ty().address_space(),
-            space::GENERIC | space::GLOBAL
-        )
+        && spaces.contains(&instruction.operand(0).ty().address_space())
 }
 
 fn loads_global(call: Call) -> bool {

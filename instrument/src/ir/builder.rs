@@ -172,12 +172,11 @@ impl<'m> Builder<'m> {
     /// Builds a sum that overflows neither as a signed nor as an unsigned number.
     pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         let sum = self.binary(Opcode::Add, left, right);
-        if let Some(sum) = sum.as_instruction() {
-            // The sum may have been folded to one of its operands, which may not have the flags.
-            if sum.get_opcode() == Opcode::Add {
-                sum.set_no_unsigned_wrap_flag(true).expect("an addition");
-                sum.set_no_signed_wrap_flag(true).expect("an addition");
-            }
+        // The sum may have been folded to one of its operands, which may not have the flags.
+        let addition = sum.as_instruction();
+        if let Some(sum) = addition.filter(|it| it.get_opcode() == Opcode::Add) {
+            sum.set_no_unsigned_wrap_flag(true).expect("an addition");
+            sum.set_no_signed_wrap_flag(true).expect("an addition");
         }
         sum
     }

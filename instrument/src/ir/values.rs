@@ -265,10 +265,9 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     /// Copies the fast-math flags except contraction to `other`, unless `other` was folded to a constant.
     fn copy_fast_math_but_contraction(&self, other: Value<'m>) {
-        if let (Ok(flags), Some(other)) = (
-            self.instruction().get_fast_math_flags(),
-            other.as_instruction(),
-        ) && other.can_use_fast_math_flags()
+        let flags = self.instruction().get_fast_math_flags();
+        if let (Ok(flags), Some(other)) = (flags, other.as_instruction())
+            && other.can_use_fast_math_flags()
         {
             let set = other.set_fast_math_flags(flags - FastMathFlags::AllowContract);
             set.expect("an operation with fast-math flags");

@@ -102,6 +102,7 @@ impl Template {
             scopes: Scopes::default(),
             result: Template::default(),
         };
+        parser.scopes.open();
         while parser.at < parser.tokens.len() {
             parser.statement()?;
         }
@@ -214,10 +215,8 @@ impl Parser {
 
     /// Whether a statement ends here. The last one needs no semicolon.
     fn at_end(&self) -> bool {
-        matches!(
-            self.tokens.get(self.at),
-            None | Some(Token::Mark(';' | '}'))
-        )
+        let next = self.tokens.get(self.at);
+        matches!(next, None | Some(Token::Mark(';' | '}')))
     }
 
     /// Parses `.reg .b32 a, b<4>;` or `.reg .v2 .b32 c;`; ignores debugging directives and hints.

@@ -127,10 +127,8 @@ impl<'m> Variables<'m> {
         while changed {
             changed = false;
             for block in blocks.iter().rev() {
-                let next = block.successors();
-                let more: Vec<usize> = (next.iter())
-                    .flat_map(|next| &live[next] - &sets[block])
-                    .collect();
+                let missing = |next| &live[&next] - &sets[block];
+                let more: Vec<usize> = block.successors().into_iter().flat_map(missing).collect();
                 let known = live.entry(*block).or_default();
                 for scalar in more {
                     changed |= known.insert(scalar);

@@ -99,10 +99,8 @@ pub fn make<'m>(
         let both = builder.binary(Or, first, last);
         for length in SHORT_ROWS {
             let row = i32t.constant(u64::from(length));
-            let mut code = Code {
-                row_length: Some(length),
-                ..code
-            };
+            let row_length = Some(length);
+            let mut code = Code { row_length, ..code };
             code.ids.groups[1][0] = row;
             let has_width = builder.compare(EQ, width, row);
             let rest = builder.binary(And, both, i32t.constant(u64::from(length) - 1));
@@ -119,36 +117,30 @@ pub fn make<'m>(
 
 /// Returns whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row does not count.
 fn may_have_short_rows(regions: &[Region]) -> bool {
-    let instructions: usize = (regions.iter())
-        .map(|region| region.function.instructions().len())
-        .sum();
+    let sizes = regions.iter().map(|it| it.function.instructions().len());
     let has_rows = |region: &Region| {
         let y = Ids::of(region.function).groups[0][1];
         !y.using_instructions().is_empty()
     };
-    instructions <= MOST_INSTRUCTIONS && regions.iter().any(has_rows)
+    sizes.sum::<usize>() <= MOST_INSTRUCTIONS && regions.iter().any(has_rows)
 }
 
-/// A local variable; optimisation turns it into a register.
-struct Variable<'m> {
-    place: Value<'m>,
-    ty: Type,
-}
+/// A local variable of 32 bits; optimisation turns it into a register.
+struct Variable<'m>(Value<'m>);
 
 impl<'m> Variable<'m> {
     fn new(builder: &Builder<'m>, value: Value<'m>) -> Self {
-        let ty = value.ty();
-        let place = builder.alloca(ty).value();
+        let place = builder.alloca(Type::int(32)).value();
         builder.store(value, place);
-        Variable { place, ty }
+        Variable(place)
     }
 
     fn get(&self, builder: &Builder<'m>) -> Value<'m> {
-        builder.load(self.ty, self.place)
+        builder.load(Type::int(32), self.0)
     }
 
     fn set(&self, builder: &Builder<'m>, value: Value<'m>) {
-        builder.store(value, self.place);
+        builder.store(value, self.0);
     }
 }
 
