@@ -120,12 +120,10 @@ fn drop_device_properties(module: &Module) {
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
-        let operation = if name.starts_with("llvm.minnum.") {
-            Or
-        } else if name.starts_with("llvm.maxnum.") {
-            And
-        } else {
-            continue;
+        let operation = match name.split('.').nth(1) {
+            Some("minnum") if function.is_intrinsic() => Or,
+            Some("maxnum") if function.is_intrinsic() => And,
+            _ => continue,
         };
         for call in function.callers() {
             let (ty, [a, b]) = (call.ty(), [call.operand(0), call.operand(1)]);

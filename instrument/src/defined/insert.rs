@@ -5,6 +5,7 @@ use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::probe::{Context, access};
 use std::collections::HashMap;
+use std::ops::Range;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, FieldsIn, OncePer};
 
@@ -62,13 +63,6 @@ pub fn insert<'m>(
     }
 }
 
-#[derive(Default)]
-struct RunLog<'m> {
-    next: Option<Value<'m>>,
-    offset_bytes: u64,
-    payloads_left: u64,
-}
-
 struct FunctionProbe<'a, 'm> {
     module: &'m Module,
     spec: &'a ProbeSpec,
@@ -117,7 +111,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             entry.call(begin, &[*memory]);
         }
         let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
-        let mut log = RunLog::default();
+        let mut log = (pointer.null(), 0..0);
         for (index, (place, memory)) in self.places.iter().zip(&fields).enumerate() {
             if !self.cuda && runs::takes_part(self.spec, place) {
                 self.log(place, u64::from(self.first_site) + index as u64, &mut log);
@@ -138,26 +132,23 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    fn log(&self, place: &Place<'m>, site: u64, log: &mut RunLog<'m>) {
-        let module = self.module;
+    /// Logs a place's payload. `log` is the address of the current entry's payloads, and the numbers of those still to come.
+    fn log(&self, place: &Place<'m>, site: u64, log: &mut (Value<'m>, Range<u64>)) {
         let builder = Builder::before(place.anchor);
         let (payload, _) = self.subject(&builder, place);
-        if log.payloads_left == 0 {
-            let (i64t, i32t) = (Type::int(64), Type::int(32));
+        if log.1.is_empty() {
             let count = 1 + u64::from(place.site.followers);
             // Entries have an even number of words.
-            let words = (1 + count).next_multiple_of(2);
-            let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
-            let arguments = [head, i32t.constant(words)];
-            let reserved = builder.call_named(module, RESERVE, Type::pointer(0), &arguments);
-            log.next = Some(reserved.value());
-            (log.payloads_left, log.offset_bytes) = (count, 0);
+            let words = Type::int(32).constant((1 + count).next_multiple_of(2));
+            let head = Type::int(64).constant(u64::from(logged_width(place)) << 32 | site);
+            let pointer = Type::pointer(0);
+            let reserved = builder.call_named(self.module, RESERVE, pointer, &[head, words]);
+            *log = (reserved.value(), 0..count);
         }
-        if let Some(first) = log.next {
-            builder.store(payload, builder.offset(first, log.offset_bytes));
+        let (payloads, left) = log;
+        if let Some(number) = left.next() {
+            builder.store(payload, builder.offset(*payloads, 8 * number));
         }
-        log.payloads_left -= 1;
-        log.offset_bytes += 8;
     }
 
     fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {

@@ -100,13 +100,13 @@ struct Finder<'a, 'm> {
 
 impl<'m> Finder<'_, 'm> {
     fn walk(&mut self) {
-        for (number, block) in self.function.get_basic_block_iter().enumerate() {
+        for block in self.function.get_basic_block_iter() {
             let instructions = block.instructions();
             let is_phi = |i: &&Instruction| i.get_opcode() == Phi;
             let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
                 continue;
             };
-            if number == 0 && self.function.is_kernel() {
+            if self.numbers[&block] == 0 && self.function.is_kernel() {
                 self.add(At::KernelEntry, head, Subject::Place, |_| {});
             }
             let successors = block.successors().into_iter();
