@@ -2,7 +2,7 @@
 //! these record the request, and the host launches the kernel after the parent has ended
 //! (`runtime/cuda/device/support_children.cu`).
 
-use crate::ir::{Builder, Module, Opcode, Type, traits::*};
+use crate::ir::{Builder, Module, Type, traits::*};
 use std::collections::HashMap;
 use superstep_trace::KernelInfo;
 
@@ -10,7 +10,6 @@ use superstep_trace::KernelInfo;
 const FUNCTIONS: &[(&str, &str)] = &[
     ("GetParameterBuffer", "arguments"),
     ("LaunchDevice", "launch"),
-    ("LaunchDevice_ptsz", "launch"),
     ("StreamCreateWithFlags", "stream_create"),
     ("StreamDestroy", "stream_destroy"),
     ("GetLastError", "error"),
@@ -19,9 +18,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("GetErrorString", "error_string"),
     ("GetDevice", "device"),
     ("MemcpyAsync", "copy"),
-    ("MemcpyAsync_ptsz", "copy"),
     ("MemsetAsync", "fill"),
-    ("MemsetAsync_ptsz", "fill"),
     ("Malloc", "malloc"),
     ("Free", "free"),
 ];
@@ -37,8 +34,10 @@ pub fn has(name: &str) -> bool {
 
 fn ours(name: &str) -> Option<String> {
     let rest = name.strip_prefix(PREFIX)?;
-    let found = FUNCTIONS.iter().find(|(theirs, _)| *theirs == rest)?;
-    Some(format!("__superstep_child_{}", found.1))
+    // The suffix of functions with a default stream per thread.
+    let rest = rest.strip_suffix("_ptsz").unwrap_or(rest);
+    let (_, ours) = FUNCTIONS.iter().find(|(theirs, _)| *theirs == rest)?;
+    Some(format!("__superstep_child_{ours}"))
 }
 
 pub fn gives_arguments(name: &str) -> bool {
@@ -77,14 +76,8 @@ pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
             continue;
         };
         for user in kernel.using_instructions() {
-            for index in 0..user.operand_count() {
-                if user.operand(index) == kernel.value() {
-                    let number = Type::int(64).constant(number);
-                    let address =
-                        Builder::before(user).cast(Opcode::IntToPtr, number, Type::pointer(0));
-                    user.set_operand(index, address.basic());
-                }
-            }
+            let address = Builder::before(user).to_generic(Type::int(64).constant(number));
+            user.replace_operand(kernel.value(), address);
         }
     }
     true

@@ -23,13 +23,19 @@ pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
 ) -> (HashMap<Function<'m>, Context<'m>>, Rebuilt<'m>) {
-    let (extended, indirect) = needing_context(module, probed);
+    let defined = module.defined_functions();
+    let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
+    // Code cannot call addresses in `llvm.used` and the like, so only indirect calls matter.
+    let indirect = defined.iter().any(calls_indirectly);
+    let needs = |f: &&Function| {
+        f.is_kernel()
+            || probed.contains(f)
+            || indirect && (f.is_address_taken() || calls_indirectly(f))
+    };
+    let extended = leading_to(defined.iter().filter(needs).copied().collect());
     let extra = [Type::pointer(0), Type::int(64)];
     let (mut contexts, mut rebuilt) = (HashMap::new(), HashMap::new());
-    for function in module.defined_functions() {
-        if !extended.contains(&function) {
-            continue;
-        }
+    for function in defined.into_iter().filter(|f| extended.contains(f)) {
         let target = module.add_function("", function.signature().with_parameters(&extra));
         function.move_body_to(module, target);
         forget_memory_promises(target);
@@ -39,7 +45,7 @@ pub fn extend<'m>(
         };
         pointer.rename("superstep.context");
         launch.rename("superstep.launch");
-        contexts.insert(target, Context { pointer, launch });
+        contexts.insert(target, [pointer, launch]);
     }
     for (function, context) in &contexts {
         for call in function.calls() {
@@ -54,26 +60,6 @@ pub fn extend<'m>(
         }
     }
     (contexts, rebuilt)
-}
-
-/// Returns the functions that get the context, and whether indirect calls pass it on.
-fn needing_context<'m>(
-    module: &'m Module,
-    probed: &HashSet<Function<'m>>,
-) -> (HashSet<Function<'m>>, bool) {
-    let defined = module.defined_functions();
-    let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
-    // Code cannot call addresses in `llvm.used` and the like, so only indirect calls matter.
-    let indirect = defined.iter().any(calls_indirectly);
-    let needs = |f: &Function| {
-        f.is_kernel()
-            || probed.contains(f)
-            || indirect && (f.is_address_taken() || calls_indirectly(f))
-    };
-    (
-        leading_to(defined.into_iter().filter(needs).collect()),
-        indirect,
-    )
 }
 
 /// Returns the functions and all their direct and transitive callers.
@@ -96,10 +82,11 @@ fn forget_memory_promises(function: Function) {
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);
-        let calls = function.calls();
-        calls
-            .filter(|call| call.defined_function().is_some())
-            .for_each(forget_call_promises);
+        for call in function.calls() {
+            if call.defined_function().is_some() {
+                forget_call_promises(call);
+            }
+        }
     }
 }
 
@@ -109,7 +96,7 @@ fn forget_call_promises(call: Call) {
 
 fn rebuild_call<'m>(call: Call<'m>, context: Context<'m>, extra: &[Type]) -> Call<'m> {
     let mut arguments = call.arguments();
-    arguments.extend([context.pointer, context.launch]);
+    arguments.extend(context);
     let signature = call.called_type().with_parameters(extra);
     let rebuilt = Builder::before(call).call_pointer(signature, call.callee(), &arguments);
     call.copy_properties_to(rebuilt);

@@ -61,11 +61,9 @@ fn allocating_kernels(module: &Module) -> Vec<String> {
         return Vec::new();
     }
     let calls_anything = |f: &Function| f.calls().any(|call| call.is_indirect());
-    let unknown = module
-        .defined_functions()
-        .into_iter()
-        .filter(calls_anything);
-    let allocating = leading_to(unknown.chain(heap).collect());
+    let mut sources = module.defined_functions();
+    sources.retain(calls_anything);
+    let allocating = leading_to(sources.into_iter().chain(heap).collect());
     let mut kernels = module.kernels();
     kernels.retain(|kernel| allocating.contains(kernel));
     kernels.into_iter().map(|kernel| kernel.name()).collect()

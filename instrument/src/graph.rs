@@ -124,10 +124,9 @@ fn dominators(
     while has_changed {
         has_changed = false;
         for &block in order.iter().rev().filter(|&&block| block != root) {
-            let known = predecessors[block]
-                .iter()
-                .filter(|&&from| found[from].is_some());
-            let common = known.copied().reduce(|mut one, mut other| {
+            let known = predecessors[block].iter().copied();
+            let known = known.filter(|from| found[*from].is_some());
+            let common = known.reduce(|mut one, mut other| {
                 while one != other {
                     while place[one] < place[other] {
                         one = found[one].unwrap_or(root);

@@ -42,6 +42,8 @@ struct CommandLine {
     command: Option<Command>,
     #[command(flatten)]
     arguments: Option<Arguments>,
+    #[command(flatten)]
+    sites: sites::SiteOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,9 +62,6 @@ struct Arguments {
     /// Probe to insert before each access to global memory: `none`, `trace`, `count` or `defined`.
     #[arg(long, default_value = "trace")]
     probe: Probe,
-    /// Number of this module within the program.
-    #[arg(long, default_value_t = 0)]
-    module_index: u32,
     /// Name of this module in tables; by default, the first input's path.
     #[arg(long)]
     module_name: Option<String>,
@@ -82,12 +81,6 @@ struct Arguments {
     /// Where in the pipeline to insert probes: `late` to trace what the GPU executes, `early` as in the thesis.
     #[arg(long, value_enum, default_value = "late")]
     at: Position,
-    /// Reject addresses whose space the analysis cannot determine.
-    #[arg(long)]
-    strict: bool,
-    /// Accept inline PTX whose accesses cannot be determined; the table contains the number of such statements.
-    #[arg(long)]
-    allow_opaque_asm: bool,
     /// Reject device functions and variables that no input defines.
     #[arg(long)]
     whole_program: bool,
@@ -121,7 +114,7 @@ fn main() -> ExitCode {
     let line = CommandLine::parse();
     let outcome = match (&line.command, &line.arguments) {
         (Some(Command::Prepare(prepare)), _) => prepare.run(),
-        (None, Some(arguments)) => instrument(arguments),
+        (None, Some(arguments)) => instrument(arguments, line.sites),
         (None, None) => unreachable!("clap requires the inputs"),
     };
     match outcome {
@@ -133,7 +126,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn instrument(arguments: &Arguments) -> Result<()> {
+fn instrument(arguments: &Arguments, options: sites::SiteOptions) -> Result<()> {
     let (mut module, sources) = units::link(&arguments.inputs)?;
     if module.is_marked(MARK) {
         anyhow::bail!(
@@ -172,7 +165,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     if cuda {
         wraps::sign_extend(&module, false);
     }
-    let mut table = probe_module(&mut module, arguments, &machine)?;
+    let mut table = probe_module(&mut module, arguments, options, &machine)?;
     let marked = sites::marked(&module);
     module.mark(MARK);
     let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);
@@ -208,6 +201,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
 fn probe_module(
     module: &mut ir::Module,
     arguments: &Arguments,
+    options: sites::SiteOptions,
     machine: &ir::Machine,
 ) -> Result<ModuleTable> {
     let name = arguments.module_name.clone();
@@ -217,7 +211,7 @@ fn probe_module(
         launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
-        module: arguments.module_index,
+        module: options.module_index,
         name: name.unwrap_or_else(|| arguments.inputs[0].display().to_string()),
         backend: arguments.backend,
         probe: arguments.probe,
@@ -233,15 +227,10 @@ fn probe_module(
     };
     drop_unreachable_functions(module, "specialising device functions", machine)?;
     if let Some(path) = &arguments.explain {
-        let explanation = explain::explain(module, &copies, arguments.allow_opaque_asm)?;
+        let explanation = explain::explain(module, &copies, options.allow_opaque_asm)?;
         std::fs::write(path, serde_json::to_vec(&explanation)?)
             .with_context(|| format!("failed to write {}", path.display()))?;
     }
-    let options = sites::SiteOptions {
-        module_index: arguments.module_index,
-        strict: arguments.strict,
-        allow_opaque_assembly: arguments.allow_opaque_asm,
-    };
     if let (Some(path), Probe::Defined) = (&arguments.spec, table.probe) {
         let text =
             std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
@@ -264,8 +253,9 @@ fn insert_probes(
 ) -> Result<()> {
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
-    if options.allow_opaque_assembly {
-        table.opaque_assembly = operation::count_opaque(module);
+    if options.allow_opaque_asm {
+        let instructions = module.instructions();
+        table.opaque_assembly = instructions.filter(|it| operation::is_opaque(*it)).count() as u32;
     }
     let barriers = match table.probe {
         Probe::Trace if !adds_up => sites::grid_barriers(module, &operations),
@@ -300,9 +290,9 @@ fn drop_unreachable_functions(
     machine: &ir::Machine,
 ) -> Result<()> {
     let functions = module.defined_functions().into_iter();
-    functions
-        .filter(|f| !f.is_kernel())
-        .for_each(|f| f.make_internal());
+    for function in functions.filter(|f| !f.is_kernel()) {
+        function.make_internal();
+    }
     module.run_passes(stage, "globaldce", machine)
 }
 

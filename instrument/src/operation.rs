@@ -156,10 +156,6 @@ pub fn is_opaque(instruction: Instruction) -> bool {
     })
 }
 
-pub fn count_opaque(module: &Module) -> u32 {
-    module.instructions().filter(|i| is_opaque(*i)).count() as u32
-}
-
 /// Returns the loads of a call's by-value arguments: Clang passes the original's address where it can, and code generation
 /// copies from there.
 fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<'m>> {
@@ -188,12 +184,10 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
     let is = |prefix: &str| name.starts_with(prefix);
     let plain = name.strip_prefix("llvm.").unwrap_or(name);
     let is_harmless = HARMLESS.split(' ').any(|prefix| plain.starts_with(prefix));
-    let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
+    let mut found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
-        vec![
-            access(arguments[1], Op::Load, width),
-            access(arguments[0], Op::Store, width),
-        ]
+        let load = access(arguments[1], Op::Load, width);
+        vec![load, access(arguments[0], Op::Store, width)]
     } else if is("llvm.memset.") {
         vec![access(arguments[0], Op::Store, length(arguments[2]))]
     } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {
@@ -246,20 +240,16 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
         };
         return Err(unsupported(call, name, hint));
     };
-    Ok(found
-        .into_iter()
-        .filter(|o| o.width != Width::Fixed(0))
-        .collect())
+    found.retain(|it| it.width != Width::Fixed(0));
+    Ok(found)
 }
 
 /// Returns the bytes of a masked load up to its last enabled element; `None` if the mask is not constant. The vectorizer
 /// makes such loads from adjacent loads with a gap, which the device loads too.
 fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
-    let mask = call.arguments().get(1)?.operands();
-    let wanted = mask
-        .iter()
-        .map(|lane| lane.constant_integer())
-        .collect::<Option<Vec<_>>>()?;
+    let mask = call.arguments().get(1)?.operands().into_iter();
+    let wanted: Option<Vec<u64>> = mask.map(|lane| lane.constant_integer()).collect();
+    let wanted = wanted?;
     let elements = wanted.iter().rposition(|lane| *lane != 0)? as u64 + 1;
     let bytes = elements * module.store_size_bytes(call.ty().element());
     u32::try_from(bytes).ok()

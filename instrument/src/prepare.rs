@@ -70,7 +70,7 @@ impl Prepare {
         name_clusters(&module);
         keep_heap(&module);
         constants::place(&mut module);
-        module.delete_annotations();
+        module.delete_unused(ir::ANNOTATIONS);
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;
         assembly::drop_unused(&module);

@@ -16,7 +16,7 @@ pub const HANDLER: &str = "__superstep_probe_access";
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
 /// Number of 64-bit counters that a function keeps for an aggregating handler.
-const OWN_WORDS: u64 = 24;
+const OWN_WORDS: usize = 24;
 /// Wrapper around the handler for addresses that must be tested and widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
 /// CPU runtime function that tests whether an address is in device memory.
@@ -29,10 +29,10 @@ pub fn inlined_calls(adds_up: bool) -> usize {
 }
 
 /// Trace context and launch number, which a function passes to its probes.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'m> {
-    pub pointer: Value<'m>,
-    pub launch: Value<'m>,
+pub type Context<'m> = [Value<'m>; 2];
+
+fn no_context<'m>() -> Context<'m> {
+    [Type::pointer(0).null(), Type::int(64).constant(0)]
 }
 
 /// Bit position of the operation in the site that an aggregating handler gets.
@@ -55,27 +55,21 @@ pub fn insert<'m>(
     let handler = module.declare(HANDLER, signature);
     let mut guarded = None;
     let mut places = HashMap::new();
-    let none = Context {
-        pointer: pointer.null(),
-        launch: i64t.constant(0),
-    };
     for traced in operations {
         let builder = Builder::before(traced.instruction);
-        let access = access(module, &builder, traced.instruction, traced.index)?;
-        let Some(access) = access else { continue };
+        let Some(access) = access(module, &builder, traced)? else {
+            continue;
+        };
         let function = traced.instruction.parent_function();
-        let context = contexts.get(&function).copied().unwrap_or(none);
+        let context = contexts.get(&function).copied();
+        let context = context.unwrap_or_else(no_context);
         let mut site = traced.id.0;
         if adds_up {
             site |= u32::from(access.op.code()) << OPERATION_SHIFT;
         }
-        let mut arguments = vec![
-            context.pointer,
-            context.launch,
-            i32t.constant(u64::from(site)),
-            access.address,
-            access.width_bytes,
-        ];
+        let site = i32t.constant(u64::from(site));
+        let mut arguments = context.to_vec();
+        arguments.extend([site, access.address, access.width_bytes]);
         if adds_up {
             let place = || insert_own_place(module, function, context);
             arguments.push(*places.entry(function).or_insert_with(place));
@@ -101,16 +95,13 @@ pub fn mark_grid_barriers<'m>(
     barriers: &HashSet<Instruction<'m>>,
     contexts: &HashMap<Function<'m>, Context<'m>>,
 ) {
-    let (i64t, i32t) = (Type::int(64), Type::int(32));
+    let i32t = Type::int(32);
+    let site = i32t.constant(u64::from(SiteId::GRID_BARRIER.0));
     for barrier in barriers {
-        let context = contexts.get(&barrier.parent_function());
-        let arguments = [
-            context.map_or(Type::pointer(0).null(), |it| it.pointer),
-            context.map_or(i64t.constant(0), |it| it.launch),
-            i32t.constant(u64::from(SiteId::GRID_BARRIER.0)),
-            Type::pointer(0).null(),
-            i32t.constant(0),
-        ];
+        let context = contexts.get(&barrier.parent_function()).copied();
+        let [pointer, launch] = context.unwrap_or_else(no_context);
+        let nowhere = Type::pointer(0).null();
+        let arguments = [pointer, launch, site, nowhere, i32t.constant(0)];
         let after = barrier.next().expect("a barrier is no terminator");
         Builder::before(after).call_named(module, HANDLER, Type::void(), &arguments);
     }
@@ -130,7 +121,7 @@ fn insert_own_place<'m>(
         .collect();
     let at_entry = Builder::at_entry(function);
     let place = at_entry.alloca(Type::int(64).array(OWN_WORDS)).value();
-    let arguments = [context.pointer, context.launch, place];
+    let arguments = [context[0], context[1], place];
     at_entry.call_named(module, BEGIN, Type::void(), &arguments);
     for last in ends {
         Builder::before(last).call_named(module, END, Type::void(), &arguments);
@@ -156,24 +147,25 @@ pub struct Access<'m> {
     pub may_be_empty: bool,
 }
 
-/// Computes an instruction's access number `index` at the builder's position. The analysis's result is outdated, because
+/// Computes an access at the builder's position. The analysis's result is outdated, because
 /// `context::extend` has replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
-    instruction: Instruction<'m>,
-    index: usize,
+    traced: &TracedOperation<'m>,
 ) -> Result<Option<Access<'m>>> {
-    let operations = memory_operations(module, instruction, true)?;
-    let Some(operation) = operations.get(index) else {
+    let operations = memory_operations(module, traced.instruction, true)?;
+    let Some(operation) = operations.get(traced.index) else {
         return Ok(None);
     };
     let mut width_bytes = match operation.width {
         Width::Fixed(bytes) => Type::int(32).constant(u64::from(bytes)),
         Width::Varies(length) => saturate(builder, length),
     };
-    if let Some(guard) = operation.guard {
-        width_bytes = only_if(builder, guard, width_bytes);
+    if let Some(Guard { value, zero }) = operation.guard {
+        let predicate = if zero { EQ } else { NE };
+        let holds = builder.compare(predicate, value, value.ty().constant(0));
+        width_bytes = builder.select(holds, width_bytes, Type::int(32).constant(0));
     }
     let mut address = builder.to_generic(operation.pointer);
     if operation.offset_bytes != 0 {
@@ -231,29 +223,19 @@ fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>)
     let Lines { tile, stride } = lines;
     let long = Type::int(64);
     let number = |value: u32| long.constant(u64::from(value));
-    let lane = builder
-        .call(module.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", &[]), &[])
-        .value();
-    let lane = builder.cast(Opcode::ZExt, lane, long);
+    let lane = module.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", &[]);
+    let lane = builder.cast(Opcode::ZExt, builder.call(lane, &[]).value(), long);
     let place = builder.binary(Opcode::Mul, lane, number(tile.piece_bytes()));
     let line = builder.binary(Opcode::UDiv, place, number(tile.line_bytes()));
     let inside = builder.binary(Opcode::URem, place, number(tile.line_bytes()));
     let stride = match stride {
-        Some(stride) if stride.ty() != long => builder.cast(Opcode::ZExt, stride, long),
-        Some(stride) => stride,
+        Some(stride) => builder.resize(stride, 64, false),
         None => number(tile.line()),
     };
     let bits = builder.binary(Opcode::Mul, stride, number(tile.element.bits()));
     let bytes = builder.binary(Opcode::LShr, bits, number(3));
     let before = builder.binary(Opcode::Mul, line, bytes);
     builder.binary(Opcode::Add, before, inside)
-}
-
-fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Value<'m> {
-    let zero = guard.value.ty().constant(0);
-    let predicate = if guard.zero { EQ } else { NE };
-    let holds = builder.compare(predicate, guard.value, zero);
-    builder.select(holds, width, Type::int(32).constant(0))
 }
 
 /// Converts a length to 32 bits, saturating at 4 GiB - 1.

@@ -21,12 +21,17 @@ pub struct TracedOperation<'m> {
     pub tested: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct SiteOptions {
+    /// Number of this module within the program.
+    #[arg(long, default_value_t = 0)]
     pub module_index: u32,
-    /// Reject addresses that the analysis cannot decide, as Rieber 2017 does.
+    /// Reject addresses whose space the analysis cannot determine, as Rieber 2017 does.
+    #[arg(long)]
     pub strict: bool,
-    pub allow_opaque_assembly: bool,
+    /// Accept inline PTX whose accesses cannot be determined; the table contains the number of such statements.
+    #[arg(long)]
+    pub allow_opaque_asm: bool,
 }
 
 /// Returns the operations that may access global memory, except those of grid barriers. They are in layout order, on which
@@ -41,7 +46,7 @@ pub fn find<'m>(
     for function in module.defined_functions() {
         let name = function.name();
         for instruction in function.instructions() {
-            let found = memory_operations(module, instruction, options.allow_opaque_assembly)?;
+            let found = memory_operations(module, instruction, options.allow_opaque_asm)?;
             for (index, operation) in found.into_iter().enumerate() {
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
@@ -143,7 +148,7 @@ pub fn grid_barriers<'m>(
             for operation in operations.iter().filter(|it| is_grid_barrier(it.pointer)) {
                 match operation.op.writes() {
                     true => arrivals.push(instruction),
-                    false => ends.extend(next(instruction, is_cta_barrier)),
+                    false => ends.extend(next(instruction, crate::cpu::waits_for_cta)),
                 }
             }
         }
@@ -156,28 +161,24 @@ pub fn grid_barriers<'m>(
     all
 }
 
-fn is_cta_barrier(instruction: Instruction) -> bool {
-    instruction.as_call().is_some_and(crate::cpu::is_barrier)
-}
-
 /// Returns the first instructions behind `start`, on each path, for which `is_wanted` holds.
 fn next<'m>(
     start: Instruction<'m>,
     is_wanted: impl Fn(Instruction<'m>) -> bool,
 ) -> Vec<Instruction<'m>> {
-    reach([start], |it| {
-        match (it != start && is_wanted(it), it.next()) {
-            (true, _) => Vec::new(),
-            (false, Some(next)) => vec![next],
-            (false, None) => {
-                let ways = it.parent_block().successors().into_iter();
-                ways.filter_map(|way| way.get_first_instruction()).collect()
-            }
+    let mut found = Vec::new();
+    reach([start], |it| match it.next() {
+        _ if it != start && is_wanted(it) => {
+            found.push(it);
+            Vec::new()
         }
-    })
-    .into_iter()
-    .filter(|&it| it != start && is_wanted(it))
-    .collect()
+        Some(next) => vec![next],
+        None => {
+            let ways = it.parent_block().successors().into_iter();
+            ways.filter_map(|way| way.get_first_instruction()).collect()
+        }
+    });
+    found
 }
 
 /// Whether an address is computed only from the registers that hold the grid barrier's address (`cooperative_groups`'

@@ -28,11 +28,8 @@ pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
             (context.0, HashMap::new())
         } else {
             result.added += 1;
-            duplicate(
-                context.0,
-                module,
-                &format!("{}.copy_{copy}", context.0.name()),
-            )
+            let name = format!("{}.copy_{copy}", context.0.name());
+            duplicate(context.0, module, &name)
         };
         let spaces: Vec<&str> = context.1.iter().map(|fact| fact.name()).collect();
         let name = display_name(&context.0.name());

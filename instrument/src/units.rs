@@ -1,9 +1,9 @@
 //! Reads and links a program's translation units, and rejects them if something is missing.
 
-use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, space, traits::*};
+use crate::ir::{Builder, Module, Type, Variable, space, traits::*};
 use crate::semantics::assembly;
 use anyhow::{Result, bail};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use superstep_trace::display_name;
 
@@ -50,9 +50,8 @@ const STATIC: &str = "__static__";
 
 /// Describes the unsupported feature of `name`, a function of CUDA's device runtime; `None` for other functions.
 fn lacking(name: &str) -> Option<&'static str> {
-    let called = name
-        .strip_prefix("__cudaCDP2")
-        .or(name.strip_prefix("cuda"))?;
+    let called = name.strip_prefix("__cudaCDP2");
+    let called = called.or(name.strip_prefix("cuda"))?;
     Some(match called {
         "GraphSetConditional" => {
             "conditional graph nodes; let the host decide which graphs it launches"
@@ -76,7 +75,7 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
     };
     let functions = module.functions().into_iter();
     for function in functions.filter(|f| arch >= 70 && f.is_intrinsic() && removed(&f.name())) {
-        if let Some(user) = instruction_with(function.value(), &mut HashSet::new()) {
+        if let Some(user) = function.users_in_code().first() {
             bail!(
                 "{}: {} uses {}, which GPUs from sm_70 on do not support, and is compiled for sm_{arch}; call the function whose name \
                  ends in _sync instead, or compile for an older architecture",
@@ -94,9 +93,8 @@ const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtua
 
 /// Defines pure and deleted virtual functions as traps, if used, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
-    let named = NOT_TO_BE_CALLED
-        .iter()
-        .filter_map(|name| module.function(name));
+    let named = NOT_TO_BE_CALLED.into_iter();
+    let named = named.filter_map(|name| module.function(name));
     for function in named.filter(|f| f.is_declaration()) {
         let trap = module.declare("llvm.trap", Type::void().function(&[]));
         let builder = Builder::at_end(function.append_block("entry"));
@@ -123,7 +121,7 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
         .map(|f| ("function", f.value()))
         .chain(variables.map(|v| ("variable", v.value())));
     for (kind, value) in missing {
-        if let Some(user) = instruction_with(value, &mut HashSet::new()) {
+        if let Some(user) = value.users_in_code().first() {
             let location = user.location();
             let user = display_name(&user.parent_function().name());
             let name = display_name(&value.name());
@@ -137,17 +135,4 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
         }
     }
     Ok(())
-}
-
-/// Returns an instruction that uses a value, directly or through constants.
-fn instruction_with<'m>(
-    value: Value<'m>,
-    seen: &mut HashSet<Value<'m>>,
-) -> Option<Instruction<'m>> {
-    let mut users = value.users().into_iter();
-    users.find_map(|user| match user.as_instruction() {
-        Some(instruction) => Some(instruction),
-        None if seen.insert(user) => instruction_with(user, seen),
-        None => None,
-    })
 }

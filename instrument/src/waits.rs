@@ -2,9 +2,8 @@
 //!
 //! A loop waits if it only polls memory until another thread has written it: the value that it reads may change while it runs (the
 //! load is volatile, atomic or inline PTX, or always has the same address), and decides when the loop ends. A loop that counts up to
-//! the value ends by itself, and does not wait. The number of polls depends on the timing of
-//! the other thread, and so may the value that is finally read: the look-back of a scan continues from tile to tile until it
-//! finds a complete sum. The following operations therefore count as waiting:
+//! the value does not wait. The value that is finally read may depend on timing too, as in the look-back of a scan, which continues
+//! from tile to tile until it finds a complete sum. Therefore, these operations wait:
 //!
 //! - all operations in a loop that waits, and in loops around it that end depending on the value and do nothing else;
 //! - operations on a lock (`atomicCAS`, `atomicExch`) in any loop that they can end;
@@ -101,23 +100,16 @@ impl<'m> Waits<'m, '_> {
         }
         let branches = (0..flow.blocks.len()).filter(|at| branches_on(&flow, *at, &known));
         let decided = flow.decided_by(branches).into_iter();
-        let blocks: Vec<_> = decided
-            .filter_map(|at| flow.blocks.get(at))
-            .copied()
-            .collect();
-        self.mark(blocks.into_iter(), |op| op == Op::Load);
+        let blocks = decided.filter_map(|at| flow.blocks.get(at).copied());
+        self.mark(blocks, |op| op == Op::Load);
     }
 
     /// Marks the wanted memory operations in blocks and in the functions that they call.
     fn mark(&mut self, blocks: impl Iterator<Item = Block<'m>>, is_wanted: fn(Op) -> bool) {
         let instructions: Vec<_> = blocks.flat_map(|block| block.instructions()).collect();
-        let calls = instructions
-            .iter()
-            .filter_map(|it| it.as_call()?.defined_function());
-        let called = reach(calls, Function::callees);
-        let theirs = called
-            .into_iter()
-            .flat_map(|function| function.instructions());
+        let calls = instructions.iter().filter_map(|it| it.as_call());
+        let called = reach(calls.filter_map(Call::defined_function), Function::callees);
+        let theirs = called.into_iter().flat_map(|it| it.instructions());
         for instruction in instructions.into_iter().chain(theirs) {
             let operations = self.operations(instruction);
             if operations.iter().any(|it| is_wanted(it.op)) {
@@ -136,12 +128,13 @@ impl<'m> Waits<'m, '_> {
         if self.is_call_of(instruction, &self.looks) || self.is_call_of(instruction, &self.waits) {
             return true;
         }
-        let operations = self.operations(instruction);
-        let mut reads = operations.iter().filter(|it| it.op.reads());
-        !instruction.ty().is_void_type()
-            && reads.any(
-                |it| !matches!(it.fact(self.analysis), Fact::Is(space) if space != Space::Global),
-            )
+        let mut operations = self.operations(instruction).into_iter();
+        let is_read = |it: MemoryOperation<'m>| {
+            let is_own =
+                matches!(it.fact(self.analysis), Fact::Is(space) if space != Space::Global);
+            it.op.reads() && !is_own
+        };
+        !instruction.ty().is_void_type() && operations.any(is_read)
     }
 
     fn is_call_of(&self, instruction: Instruction<'m>, functions: &HashSet<Function<'m>>) -> bool {
@@ -150,29 +143,23 @@ impl<'m> Waits<'m, '_> {
     }
 
     fn is_lock(&self, instruction: Instruction<'m>) -> bool {
-        let operations = self.operations(instruction);
-        operations
-            .iter()
-            .any(|it| matches!(it.op, Op::AtomicCas | Op::AtomicExch))
+        let mut operations = self.operations(instruction).into_iter();
+        operations.any(|it| matches!(it.op, Op::AtomicCas | Op::AtomicExch))
     }
 
     /// Whether the program declares that the value may change at any time.
     fn may_change(&self, look: Instruction<'m>) -> bool {
         match (look.get_opcode(), look.as_call()) {
             (Load, _) => look.is_volatile() || look.is_atomic(),
-            (_, Some(call)) => !call
-                .get_called_fn_value()
-                .is_some_and(Function::is_intrinsic),
+            (_, Some(call)) => (call.get_called_fn_value()).is_none_or(|it| !it.is_intrinsic()),
             _ => true,
         }
     }
 
     /// Whether a loop does nothing to memory that other threads see, except try to acquire a lock.
     fn only_looks(&self, flow: &Flow<'m>, one: &Loop) -> bool {
-        let blocks = one.blocks.iter().map(|at| flow.blocks[*at]);
-        blocks
-            .flat_map(|block| block.instructions())
-            .all(|it| self.is_idle(it))
+        let mut blocks = one.blocks.iter().map(|at| flow.blocks[*at]);
+        blocks.all(|block| block.get_instructions().all(|it| self.is_idle(it)))
     }
 
     fn is_idle(&self, instruction: Instruction<'m>) -> bool {
@@ -199,10 +186,8 @@ impl<'m> Waits<'m, '_> {
                 let mut instructions = functions.into_iter().flat_map(|it| it.instructions());
                 instructions.all(|it| {
                     // The functions that these call are already included.
-                    let is_call = it
-                        .as_call()
-                        .is_some_and(|call| call.defined_function().is_some());
-                    is_call || self.is_idle(it)
+                    let called = it.as_call().and_then(Call::defined_function);
+                    called.is_some() || self.is_idle(it)
                 })
             }
         }
@@ -223,8 +208,7 @@ fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSe
     let is_inside = |block| one.blocks.contains(&flow.number(block));
     let mut all = HashSet::new();
     let head = flow.blocks.get(one.head).into_iter();
-    let phis = head.flat_map(|block| block.instructions());
-    for phi in phis.take_while(|it| it.get_opcode() == Phi) {
+    for phi in head.flat_map(|head| phis(*head)) {
         let from_it = reach([phi.value()], |value| {
             let users = value.using_instructions().into_iter();
             users
@@ -268,6 +252,11 @@ fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool
     }
 }
 
+fn phis<'m>(block: Block<'m>) -> impl Iterator<Item = Instruction<'m>> {
+    let instructions = block.get_instructions();
+    instructions.take_while(|it| it.get_opcode() == Phi)
+}
+
 /// Returns the values through which a user passes on a value.
 fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
     match user.get_opcode() {
@@ -276,28 +265,20 @@ fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
         Store if user.operand(0) == value => {
             let place = base(user.operand(1));
             let is_own = place.opcode() == Some(Alloca);
-            let loads = reach([place].into_iter().filter(|_| is_own), |place| {
-                let users = place.using_instructions().into_iter();
+            let mut loads = Vec::new();
+            reach([place].into_iter().filter(|_| is_own), |place| {
+                let mut users = place.users();
+                loads.extend(users.extract_if(.., |it| it.opcode() == Some(Load)));
+                users.retain(|it| it.opcode().is_some_and(leads_on));
                 users
-                    .filter(|it| leads_on(it.get_opcode()))
-                    .map(|it| it.value())
-                    .collect::<Vec<_>>()
             });
-            let users = loads.into_iter().flat_map(|it| it.using_instructions());
-            users
-                .filter(|it| it.get_opcode() == Load)
-                .map(|it| it.value())
-                .collect()
+            loads
         }
         // A phi of constants depends on the branch.
         Br | Switch => {
             let ways = user.parent_block().successors();
             let next = ways.iter().flat_map(|way| way.successors());
-            let phis = next.chain(ways.clone()).flat_map(|way| {
-                let own = way.instructions().into_iter();
-                own.take_while(|it| it.get_opcode() == Phi)
-                    .collect::<Vec<_>>()
-            });
+            let phis = next.chain(ways.clone()).flat_map(|way| phis(way));
             let constant = |phi: &Instruction| phi.incoming().iter().all(|(it, _)| it.is_known());
             phis.filter(constant).map(|phi| phi.value()).collect()
         }
@@ -328,18 +309,16 @@ fn leaves_as_it_is(instruction: Instruction) -> bool {
 
 fn returns<'m>(function: Function<'m>, known: &HashSet<Value<'m>>) -> bool {
     let mut instructions = function.instructions().into_iter();
-    instructions.any(|it| {
-        it.get_opcode() == Return && it.operands().iter().any(|value| known.contains(value))
-    })
+    instructions.any(|it| it.get_opcode() == Return && uses(it, known))
+}
+
+fn uses<'m>(instruction: Instruction<'m>, known: &HashSet<Value<'m>>) -> bool {
+    let mut operands = instruction.operands().into_iter();
+    operands.any(|it| known.contains(&it))
 }
 
 fn branches_on<'m>(flow: &Flow<'m>, block: usize, known: &HashSet<Value<'m>>) -> bool {
-    let terminator = flow
-        .blocks
-        .get(block)
-        .and_then(|block| block.get_terminator());
-    terminator.is_some_and(|it| {
-        !matches!(it.get_opcode(), Return)
-            && it.operands().iter().any(|value| known.contains(value))
-    })
+    let block = flow.blocks.get(block);
+    let terminator = block.and_then(|block| block.get_terminator());
+    terminator.is_some_and(|it| it.get_opcode() != Return && uses(it, known))
 }

@@ -68,18 +68,18 @@ pub fn add<'m>(
 
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
     let natural = |ty| module.store_size_bytes(ty).next_power_of_two().min(WIDEST);
-    let promised = |value: Value| {
-        let bytes = natural(value.ty()).min(u64::from(instruction.alignment_bytes()));
-        (bytes > 1).then_some(bytes)
+    let (pointer, value) = match instruction.get_opcode() {
+        Load => (0, instruction.value()),
+        Store => (1, instruction.operand(0)),
+        AtomicRMW | AtomicCmpXchg => (0, instruction.operand(1)),
+        _ => {
+            let call = instruction.as_call();
+            let found = call.and_then(|call| of_intrinsic(call, &natural));
+            return found.unwrap_or_default();
+        }
     };
-    let one = |index, bytes| vec![(instruction.operand(index), bytes)];
-    let found = match instruction.get_opcode() {
-        Load => promised(instruction.value()).map(|bytes| one(0, bytes)),
-        Store => promised(instruction.operand(0)).map(|bytes| one(1, bytes)),
-        AtomicRMW | AtomicCmpXchg => promised(instruction.operand(1)).map(|bytes| one(0, bytes)),
-        _ => (instruction.as_call()).and_then(|call| of_intrinsic(call, &natural)),
-    };
-    found.unwrap_or_default()
+    let bytes = natural(value.ty()).min(u64::from(instruction.alignment_bytes()));
+    Vec::from_iter((bytes > 1).then(|| (instruction.operand(pointer), bytes)))
 }
 
 fn of_intrinsic<'m>(
@@ -98,9 +98,7 @@ fn of_intrinsic<'m>(
             (bytes > 1).then_some((call.operand(index), bytes))
         });
         Some(parts.collect())
-    } else if ["ldg.global.", "ldu.global.", "atomic."]
-        .iter()
-        .any(|op| is(&format!("llvm.nvvm.{op}")))
+    } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") || is("llvm.nvvm.atomic.")
     {
         Some(vec![(call.operand(0), natural(call.ty()))])
     } else if is("llvm.nvvm.cp.async.c") {

@@ -1,28 +1,13 @@
 //! Flushes single-precision denormals, as with nvcc's `-ftz=true`. x86's flush mode would affect doubles too, so each
 //! operation's operands and results are flushed explicitly, as GPU instructions do.
 
-use crate::ir::{
-    Builder, Instruction,
-    IntPredicate::EQ,
-    Module,
-    Opcode::{self, *},
-    Type, Value,
-    traits::*,
-};
+use crate::ir::Opcode::{self, *};
+use crate::ir::{Builder, Instruction, IntPredicate::EQ, Module, Type, Value, traits::*};
 use std::collections::HashSet;
 
 /// Bits of a single-precision number.
 const SIGN: u64 = 1 << 31;
 const EXPONENT: u64 = 0xff << 23;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flushes {
-    Nothing,
-    /// The result is never a denormal if the operands are not, except after an extension from another format.
-    Operands,
-    Result,
-    Both,
-}
 
 /// Flushes denormals where `denormal-fp-math-f32`, which x86 ignores, requires it.
 pub fn flush(module: &Module) {
@@ -38,15 +23,10 @@ pub fn flush(module: &Module) {
 }
 
 fn flush_one<'m>(instruction: Instruction<'m>, flushed: &mut HashSet<Value<'m>>) {
-    let flushes = what(instruction);
-    if matches!(flushes, Flushes::Operands | Flushes::Both) {
+    let (flushes_operands, flushes_result) = flushes(instruction);
+    if flushes_operands {
         let builder = Builder::before(instruction);
-        let parameters = match instruction.as_call() {
-            Some(call) => call.arguments().len() as u32,
-            None => instruction.operand_count(),
-        };
-        for index in 0..parameters {
-            let operand = instruction.operand(index);
+        for (index, operand) in instruction.indexed_operands() {
             if is_single(operand.ty()) && !flushed.contains(&operand) {
                 let zeroed = without_denormals(&builder, operand);
                 instruction.set_operand(index, zeroed.basic());
@@ -57,14 +37,15 @@ fn flush_one<'m>(instruction: Instruction<'m>, flushed: &mut HashSet<Value<'m>>)
     let Some(next) = instruction.next() else {
         return;
     };
-    if matches!(flushes, Flushes::Result | Flushes::Both) {
+    if flushes_result {
         let users = instruction.using_instructions();
         let zeroed = without_denormals(&Builder::before(next), instruction.value());
         for user in users {
             user.replace_operand(instruction.value(), zeroed);
         }
         flushed.insert(zeroed);
-    } else if flushes == Flushes::Operands && instruction.get_opcode() != FPExt {
+    } else if flushes_operands && instruction.get_opcode() != FPExt {
+        // Its result is never a denormal if the operands are not.
         flushed.insert(instruction.value());
     }
 }
@@ -73,28 +54,29 @@ fn is_single(ty: Type) -> bool {
     ty.scalar() == Type::float()
 }
 
-fn what(instruction: Instruction) -> Flushes {
+/// Whether an operation flushes its operands, and whether it flushes its result.
+fn flushes(instruction: Instruction) -> (bool, bool) {
     let single = is_single(instruction.ty());
     match instruction.get_opcode() {
-        FAdd | FSub | FMul | FDiv if single => Flushes::Both,
-        FNeg if single => Flushes::Operands,
-        FCmp | FPExt => Flushes::Operands,
-        FPTrunc if single => Flushes::Result,
+        FAdd | FSub | FMul | FDiv if single => (true, true),
+        FNeg if single => (true, false),
+        FCmp | FPExt => (true, false),
+        FPTrunc if single => (false, true),
         Opcode::Call if single => {
             let name = instruction.as_call().map(|call| call.function_name());
             let name = name.unwrap_or_default();
             let operation = name.strip_prefix("llvm.").unwrap_or_default();
             match operation.split('.').next() {
-                Some("fma" | "fmuladd") => Flushes::Both,
+                Some("fma" | "fmuladd") => (true, true),
                 Some(
                     "minnum" | "maxnum" | "minimum" | "maximum" | "minimumnum" | "maximumnum"
                     | "sqrt" | "fabs" | "floor" | "ceil" | "trunc" | "rint" | "nearbyint" | "round"
                     | "roundeven",
-                ) => Flushes::Operands,
-                _ => Flushes::Nothing,
+                ) => (true, false),
+                _ => (false, false),
             }
         }
-        _ => Flushes::Nothing,
+        _ => (false, false),
     }
 }
 

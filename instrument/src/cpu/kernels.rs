@@ -1,15 +1,15 @@
 //! Kernel properties that the CPU runtime needs, and the thunk that calls a kernel.
 
 use super::polls::YIELD;
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value, space, traits::*};
+use crate::ir::{Builder, Function, Instruction, Module, Opcode, Type, Value, space, traits::*};
 use crate::prepare::CLUSTER_DIMENSIONS;
-use crate::ptx::{self, Instruction, Template};
+use crate::ptx::{self, Template};
 use crate::reach::reach;
-use std::collections::HashSet;
 
 pub struct CpuKernel {
     pub name: String,
-    pub parameters: Vec<Parameter>,
+    /// Each parameter's size, and its offset in the argument buffer for a launch from the device.
+    pub parameters_bytes: Vec<[u64; 2]>,
     /// Whether its CTAs wait at a grid barrier (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     pub in_clusters: bool,
@@ -20,12 +20,6 @@ pub struct CpuKernel {
     pub can_loop: bool,
     pub static_shared_bytes: u64,
     pub most_threads: Option<u64>,
-}
-
-pub struct Parameter {
-    pub bytes: u64,
-    /// Offset in the argument buffer for a launch from the device.
-    pub offset_bytes: u64,
 }
 
 impl CpuKernel {
@@ -39,18 +33,13 @@ impl CpuKernel {
 const WAITING: &str =
     "bar shfl. vote. match. redux. activemask nanosleep mbarrier cp.async.mbarrier elect wmma.";
 
-pub fn describe(module: &Module) -> Vec<CpuKernel> {
-    let kernels = module.kernels().into_iter();
-    kernels.map(|f| describe_kernel(module, f)).collect()
-}
-
 fn waits(name: &str) -> bool {
     let intrinsic = name.strip_prefix("llvm.nvvm.");
     name.starts_with(YIELD)
         || intrinsic.is_some_and(|name| WAITING.split(' ').any(|start| name.starts_with(start)))
 }
 
-fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
+pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     let (mut needs_fibers, mut can_loop, mut waits_for_grid) = (false, true, false);
     let reached = reach([kernel], |function| {
         let mut callees = Vec::new();
@@ -69,7 +58,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                     // An indirect call may have any callee, and PTX that cannot be parsed may do anything.
                     let template = call.callee().inline_assembly().map(|(text, _)| text);
                     let parsed = template.and_then(|text| Template::parse(&text).ok());
-                    let has = |holds: fn(&Instruction) -> bool| {
+                    let has = |holds: fn(&ptx::Instruction) -> bool| {
                         parsed.as_ref().is_none_or(|t| t.instructions().any(holds))
                     };
                     let waits = has(ptx::waits);
@@ -82,14 +71,15 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         callees
     });
     let variables = module.variables().into_iter();
+    let is_used = |user: &Instruction| reached.contains(&user.parent_function());
     let static_shared_bytes = variables
         .filter(|v| v.ty().address_space() == space::SHARED && !v.is_declaration())
-        .filter(|v| users_in(v.value()).iter().any(|f| reached.contains(f)))
+        .filter(|v| v.users_in_code().iter().any(is_used))
         .map(|v| module.allocated_size_bytes(v.value_type()))
         .sum();
     CpuKernel {
         name: kernel.name(),
-        parameters: parameters(module, kernel),
+        parameters_bytes: parameters(module, kernel),
         waits_for_grid,
         in_clusters: (kernel.text_attribute(CLUSTER_DIMENSIONS))
             .is_some_and(|dimensions| dimensions.split(',').any(|n| n != "1")),
@@ -102,13 +92,11 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
 
 fn most_threads(kernel: Function) -> Option<u64> {
     let extents = kernel.text_attribute("nvvm.maxntid")?;
-    extents
-        .split(',')
-        .map(|extent| extent.trim().parse::<u64>().ok())
-        .product()
+    let extents = extents.split(',').map(|it| it.trim().parse::<u64>().ok());
+    extents.product()
 }
 
-fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
+fn parameters(module: &Module, kernel: Function) -> Vec<[u64; 2]> {
     let mut end = 0u64;
     let parameter = |(index, parameter): (u32, Value)| {
         let by_value = kernel.by_value_type(index);
@@ -118,23 +106,9 @@ fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
         let bytes = module.allocated_size_bytes(ty);
         let offset_bytes = end.next_multiple_of(alignment.max(1));
         end = offset_bytes + bytes;
-        Parameter {
-            bytes,
-            offset_bytes,
-        }
+        [bytes, offset_bytes]
     };
     (0..).zip(kernel.parameters()).map(parameter).collect()
-}
-
-fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
-    let mut found = HashSet::new();
-    for user in value.users() {
-        match user.as_instruction() {
-            Some(instruction) => drop(found.insert(instruction.parent_function())),
-            None => found.extend(users_in(user)),
-        }
-    }
-    found
 }
 
 /// Adds `void thunk(void **args)`, which calls a kernel with arguments in the form that `cudaLaunchKernel` takes.

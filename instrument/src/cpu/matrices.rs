@@ -14,7 +14,7 @@ pub struct Registers<'m> {
 impl<'m> Registers<'m> {
     /// Allocates the registers for the operation in `call`, an intrinsic or inline assembly.
     pub fn of(module: &'m Module, call: Call<'m>) -> Self {
-        let ty = Type::int(32).array(REGISTERS as u64);
+        let ty = Type::int(32).array(REGISTERS);
         let memory = Builder::at_entry(call.parent_function()).alloca(ty).value();
         Registers {
             module,
@@ -59,8 +59,7 @@ impl<'m> Registers<'m> {
             }
         }
         let stride = match (stride, operation) {
-            (Some(stride), _) if stride.ty() == long => stride,
-            (Some(stride), _) => builder.cast(crate::ir::Opcode::ZExt, stride, long),
+            (Some(stride), _) => builder.resize(stride, 64, false),
             (None, MatrixOperation::Load(tile) | MatrixOperation::Store(tile)) => {
                 long.constant(u64::from(tile.line()))
             }
@@ -113,12 +112,7 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation)
     let ty = call.ty();
     if ty.is_struct_type() {
         let members = lane.get(&builder, &ty.members());
-        let whole = (0..)
-            .zip(members)
-            .fold(ty.undef(), |whole, (index, member)| {
-                builder.insert(whole, member, index)
-            });
-        call.replace_uses_with(whole);
+        call.replace_uses_with(builder.structure(ty, members));
     } else if !ty.is_void_type() {
         call.replace_uses_with(lane.get(&builder, &[ty])[0]);
     }

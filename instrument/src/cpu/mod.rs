@@ -12,7 +12,7 @@ mod ptx;
 mod registration;
 mod shared;
 
-pub use loops::is_barrier;
+pub use loops::waits_for_cta;
 
 use crate::children;
 use crate::ir::{
@@ -47,7 +47,8 @@ pub fn lower(
 ) -> Result<()> {
     let machine = Machine::x86(cpu)?;
     polls::yield_before(module);
-    let kernels = kernels::describe(module);
+    let kernels = module.kernels().into_iter();
+    let kernels: Vec<_> = kernels.map(|f| kernels::describe(module, f)).collect();
     module.set_target(&machine);
     drop_device_properties(module);
     rename_library_calls(module);
@@ -59,7 +60,8 @@ pub fn lower(
     alignment::mark(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());
-    let loops = loops::add(module, &machine, &kernels, logs)?;
+    let loops = (kernels.iter()).map(|kernel| loops::add(module, &machine, kernel, logs));
+    let loops = loops.collect::<Result<Vec<_>>>()?;
     intrinsics::lower(module)?;
     alignment::resolve(module);
     shared::lower(module)?;
@@ -82,11 +84,10 @@ pub fn lower(
             let nvvm = (name.strip_prefix(intrinsics::PREFIX)).or(name.strip_prefix("llvm.nvvm."));
             let what = (ptx.map(|rest| format!("PTX {rest}")))
                 .or_else(|| nvvm.map(|rest| format!("llvm.nvvm.{rest}")))?;
-            let user = f.callers().next();
-            Some(user.map_or_else(
-                || what.clone(),
-                |call| format!("{what} ({})", call.location()),
-            ))
+            match f.callers().next() {
+                Some(call) => Some(format!("{what} ({})", call.location())),
+                None => Some(what),
+            }
         })
         .collect();
     if !missing.is_empty() {
@@ -119,20 +120,16 @@ fn drop_device_properties(module: &Module) {
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
-        let operation = if name.starts_with("llvm.minnum.") {
-            Or
-        } else if name.starts_with("llvm.maxnum.") {
-            And
-        } else {
-            continue;
+        let operation = match name.split('.').nth(1) {
+            Some("minnum") if function.is_intrinsic() => Or,
+            Some("maxnum") if function.is_intrinsic() => And,
+            _ => continue,
         };
         for call in function.callers() {
             let (ty, [a, b]) = (call.ty(), [call.operand(0), call.operand(1)]);
             let builder = Builder::before(call);
-            let integer = Type::int(8 * module.store_size_bytes(ty) as u32);
-            let bits = |number| builder.cast(BitCast, number, integer);
-            let both = builder.binary(operation, bits(a), bits(b));
-            let of_equals = builder.cast(BitCast, both, ty);
+            let both = builder.binary(operation, builder.bits_of(a), builder.bits_of(b));
+            let of_equals = builder.with_bits(both, ty);
             let of_others = builder.repeat(call.instruction()).value();
             let are_equal = builder.compare_floats(OEQ, a, b);
             call.replace_uses_with(builder.select(are_equal, of_equals, of_others));
@@ -171,18 +168,13 @@ fn rename_library_calls(module: &Module) {
 
 /// Makes all definitions local, because the host program has symbols with the same names.
 fn make_local(module: &Module) {
-    let visible = |linkage: Linkage| {
-        matches!(
-            linkage,
-            Linkage::External | Linkage::LinkOnceODR | Linkage::WeakODR
-        )
-    };
+    let visible = [Linkage::External, Linkage::LinkOnceODR, Linkage::WeakODR];
     let functions = module.defined_functions().into_iter();
-    functions
-        .filter(|f| visible(f.get_linkage()))
-        .for_each(|f| f.make_internal());
+    for function in functions.filter(|f| visible.contains(&f.get_linkage())) {
+        function.make_internal();
+    }
     for variable in module.variables() {
-        if !variable.is_declaration() && visible(variable.get_linkage()) {
+        if !variable.is_declaration() && visible.contains(&variable.get_linkage()) {
             variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol, so they must not be in read-only memory.
@@ -204,10 +196,8 @@ fn thread_field<'m>(
 
 fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: usize) -> Value<'m> {
     let thread = module.variable(THREAD).unwrap_or_else(|| {
-        let declared = module.add_variable(
-            THREAD,
-            Type::int(8).array(size_of::<SuperstepThread>() as u64),
-        );
+        let ty = Type::int(8).array(size_of::<SuperstepThread>());
+        let declared = module.add_variable(THREAD, ty);
         declared.set_thread_local(true);
         declared
     });

@@ -32,12 +32,10 @@ pub fn yield_before(module: &Module) {
 }
 
 fn is_volatile_load(instruction: Instruction) -> bool {
+    let spaces = [space::GENERIC, space::GLOBAL];
     instruction.get_opcode() == Load
         && instruction.is_volatile()
-        && matches!(
-            instruction.operand(0).ty().address_space(),
-            space::GENERIC | space::GLOBAL
-        )
+        && spaces.contains(&instruction.operand(0).ty().address_space())
 }
 
 fn loads_global(call: Call) -> bool {
@@ -59,17 +57,11 @@ fn leads_to(from: Block, to: Block) -> bool {
 fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);
-    leads_to(block, block)
-        && reach([call.value()], |value| value.users())
-            .into_iter()
-            .any(|user| {
-                let Some(instruction) = user.as_instruction() else {
-                    return false;
-                };
-                let own = instruction.parent_block();
-                let ways = own.successors();
-                own.get_terminator() == Some(instruction)
-                    && ways.iter().any(returns)
-                    && !ways.iter().all(returns)
-            })
+    let ends_loop = |user: Instruction| {
+        let own = user.parent_block();
+        let ways = own.successors();
+        own.get_terminator() == Some(user) && ways.iter().any(returns) && !ways.iter().all(returns)
+    };
+    let users = || reach([call.instruction()], |it| it.using_instructions()).into_iter();
+    leads_to(block, block) && users().any(ends_loop)
 }

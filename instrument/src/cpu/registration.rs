@@ -1,6 +1,6 @@
 //! Constructor that registers a device object with the CPU runtime.
 
-use super::kernels::{CpuKernel, Parameter, add_thunk};
+use super::kernels::{CpuKernel, add_thunk};
 use super::loops::Loops;
 use crate::defined::GROUP;
 use crate::globals::device_variables;
@@ -22,9 +22,9 @@ pub fn add<'m>(
     let kernel_type = Type::structure(&[
         pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer, pointer, i64t,
     ]);
-    let parameters = |parameters: &[Parameter]| {
-        let numbers = (parameters.iter()).flat_map(|p| [p.bytes, p.offset_bytes]);
-        let values: Vec<Value> = numbers.map(|n| i32t.constant(n)).collect();
+    let parameters = |bytes: &[[u64; 2]]| {
+        let numbers = bytes.as_flattened().iter();
+        let values: Vec<Value> = numbers.map(|n| i32t.constant(*n)).collect();
         let list = module.constant_array(i32t, &values);
         module.add_constant("superstep.parameters", list).value()
     };
@@ -36,7 +36,7 @@ pub fn add<'m>(
             module.constant_struct(&[
                 string(&kernel.name),
                 add_thunk(module, kernel).value(),
-                i32t.constant(kernel.parameters.len() as u64),
+                i32t.constant(kernel.parameters_bytes.len() as u64),
                 i32t.constant(
                     flag(KERNEL_NEEDS_FIBERS, kernel.needs_fibers)
                         | flag(KERNEL_FORGETS_THREADS, forgets_threads)
@@ -46,7 +46,7 @@ pub fn add<'m>(
                 i64t.constant(kernel.static_shared_bytes),
                 loops.map_or(pointer.null(), |loops| loops.step(module).value()),
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
-                parameters(&kernel.parameters),
+                parameters(&kernel.parameters_bytes),
                 kernel.function(module).value(),
                 i64t.constant(kernel.most_threads.unwrap_or(0)),
             ])

@@ -96,12 +96,10 @@ fn materialise<'m>(
                 let address = module.intrinsic("llvm.threadlocal.address", &[Type::pointer(0)]);
                 entry.call(address, &[variable.value()]).value()
             }
-            None => thread_field(
-                module,
-                entry,
-                Type::pointer(0),
-                offset_of!(SuperstepThread, dynamic_shared),
-            ),
+            None => {
+                let field = offset_of!(SuperstepThread, dynamic_shared);
+                thread_field(module, entry, Type::pointer(0), field)
+            }
         };
         entry.cast(AddrSpaceCast, address, value.ty())
     } else {

@@ -1,11 +1,7 @@
 //! Instruction classes, as probes name them.
 
-use crate::ir::{
-    Call, Instruction,
-    Opcode::{self, *},
-    Value, space,
-    traits::*,
-};
+use crate::ir::Opcode::{self, *};
+use crate::ir::{Call, Instruction, Value, space, traits::*};
 use crate::reach::reach;
 use superstep_trace::probe::At;
 

@@ -1,10 +1,11 @@
 //! Inserts a probe's handler calls, and the fields of its sites.
 
-use super::places::{Place, Subject, value_bits};
+use super::places::{Place, Subject};
 use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::probe::{Context, access};
 use std::collections::HashMap;
+use std::ops::Range;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, FieldsIn, OncePer};
 
@@ -24,18 +25,14 @@ impl<'m> Handlers<'m> {
         let arguments = [pointer, pointer, i32t, i32t, i32t, i64t, i32t, i1t];
         let points = spec.points.iter().enumerate().map(|(index, point)| {
             let result = if point.replaces { i64t } else { Type::void() };
-            module.declare(
-                &format!("superstep_point_{index}"),
-                result.function(&arguments),
-            )
+            let name = format!("superstep_point_{index}");
+            module.declare(&name, result.function(&arguments))
         });
+        let flush = Type::void().function(&[pointer, i32t, pointer, i1t]);
         Handlers {
             points: points.collect(),
             begin: module.declare("superstep_begin", Type::void().function(&[pointer])),
-            flush: module.declare(
-                "superstep_flush",
-                Type::void().function(&[pointer, i32t, pointer, i1t]),
-            ),
+            flush: module.declare("superstep_flush", flush),
         }
     }
 }
@@ -64,13 +61,6 @@ pub fn insert<'m>(
         .insert(contexts.get(&function));
         first += places.len() as u32;
     }
-}
-
-#[derive(Default)]
-struct RunLog<'m> {
-    next: Option<Value<'m>>,
-    offset_bytes: u64,
-    payloads_left: u64,
 }
 
 struct FunctionProbe<'a, 'm> {
@@ -106,14 +96,14 @@ impl<'m> FunctionProbe<'_, 'm> {
                 let of_warp = self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
                 let elsewhere = of_warp && (!self.cuda || self.spec.fields_in == FieldsIn::Memory);
                 (bytes > 0 && !elsewhere).then(|| {
-                    let memory = entry.alloca(Type::int(8).array(bytes));
+                    let memory = entry.alloca(Type::int(8).array(bytes as usize));
                     memory.set_alignment_bytes(8);
                     memory.value()
                 })
             })
             .collect();
         let context = match context {
-            Some(context) => context.pointer,
+            Some([pointer, _]) => *pointer,
             None => entry.call_named(module, CPU_CONTEXT, pointer, &[]).value(),
         };
         let begin = self.handlers.begin;
@@ -121,7 +111,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             entry.call(begin, &[*memory]);
         }
         let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
-        let mut log = RunLog::default();
+        let mut log = (pointer.null(), 0..0);
         for (index, (place, memory)) in self.places.iter().zip(&fields).enumerate() {
             if !self.cuda && runs::takes_part(self.spec, place) {
                 self.log(place, u64::from(self.first_site) + index as u64, &mut log);
@@ -142,34 +132,31 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    fn log(&self, place: &Place<'m>, site: u64, log: &mut RunLog<'m>) {
-        let module = self.module;
+    /// Logs a place's payload. `log` is the address of the current entry's payloads, and the numbers of those still to come.
+    fn log(&self, place: &Place<'m>, site: u64, log: &mut (Value<'m>, Range<u64>)) {
         let builder = Builder::before(place.anchor);
         let (payload, _) = self.subject(&builder, place);
-        if log.payloads_left == 0 {
-            let (i64t, i32t) = (Type::int(64), Type::int(32));
+        if log.1.is_empty() {
             let count = 1 + u64::from(place.site.followers);
             // Entries have an even number of words.
-            let words = (1 + count).next_multiple_of(2);
-            let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
-            let arguments = [head, i32t.constant(words)];
-            let reserved = builder.call_named(module, RESERVE, Type::pointer(0), &arguments);
-            log.next = Some(reserved.value());
-            (log.payloads_left, log.offset_bytes) = (count, 0);
+            let words = Type::int(32).constant((1 + count).next_multiple_of(2));
+            let head = Type::int(64).constant(u64::from(logged_width(place)) << 32 | site);
+            let pointer = Type::pointer(0);
+            let reserved = builder.call_named(self.module, RESERVE, pointer, &[head, words]);
+            *log = (reserved.value(), 0..count);
         }
-        if let Some(first) = log.next {
-            builder.store(payload, builder.offset(first, log.offset_bytes));
+        let (payloads, left) = log;
+        if let Some(number) = left.next() {
+            builder.store(payload, builder.offset(*payloads, 8 * number));
         }
-        log.payloads_left -= 1;
-        log.offset_bytes += 8;
     }
 
     fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
         let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
             Subject::Condition(condition) => builder.cast(ZExt, condition, i64t),
-            Subject::Value(value) => to_bits(builder, value.value()),
-            Subject::Place | Subject::Access { .. } => i64t.constant(0),
+            Subject::Value(value) => builder.resize(builder.bits_of(value.value()), 64, false),
+            Subject::Place | Subject::Access(_) => i64t.constant(0),
         };
         (payload, i32t.constant(u64::from(logged_width(place))))
     }
@@ -186,18 +173,13 @@ impl<'m> FunctionProbe<'_, 'm> {
         let builder = Builder::before(place.anchor);
         let (mut payload, mut width) = self.subject(&builder, place);
         let mut test = i1t.constant(0);
-        if let Subject::Access {
-            instruction,
-            index,
-            tested,
-        } = place.subject
-        {
-            let Ok(Some(access)) = access(self.module, &builder, instruction, index) else {
+        if let Subject::Access(traced) = place.subject {
+            let Ok(Some(access)) = access(self.module, &builder, &traced) else {
                 return;
             };
             payload = builder.cast(PtrToInt, access.address, i64t);
             width = access.width_bytes;
-            test = i1t.constant(u64::from(tested));
+            test = i1t.constant(u64::from(traced.tested));
         }
         let arguments = [
             context,
@@ -214,7 +196,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         if let Subject::Value(value) = place.subject
             && self.spec.points[point].replaces
         {
-            let replaced = from_bits(&builder, result.value(), value.ty());
+            let replaced = builder.with_bits(result.value(), value.ty());
             for reader in readers {
                 reader.replace_operand(value.value(), replaced);
             }
@@ -226,30 +208,5 @@ fn logged_width(place: &Place) -> u32 {
     match place.site.at {
         At::Block => 0, // the site's width is the number of instructions
         _ => place.site.width,
-    }
-}
-
-fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
-    let i64t = Type::int(64);
-    let whole = match value.ty() {
-        Type::PointerType(_) => builder.cast(PtrToInt, value, i64t),
-        Type::IntType(_) => value,
-        _ => builder.cast(BitCast, value, Type::int(value_bits(value))),
-    };
-    if whole.ty() == i64t {
-        return whole;
-    }
-    builder.cast(ZExt, whole, i64t)
-}
-
-fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {
-    let narrow = |width: u32| match width {
-        64 => bits,
-        _ => builder.cast(Trunc, bits, Type::int(width)),
-    };
-    match ty {
-        Type::PointerType(_) => builder.cast(IntToPtr, bits, ty),
-        Type::FloatType(float) => builder.cast(BitCast, narrow(float.get_bit_width()), ty),
-        _ => narrow(ty.scalar_bits()),
     }
 }

@@ -10,7 +10,7 @@ use crate::space::Analysis;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use superstep_trace::probe::{At, PointSite, When};
-use superstep_trace::{Op, ProbeSpec, display_name};
+use superstep_trace::{Op, ProbeSpec, Site, display_name};
 
 #[derive(Clone, Debug)]
 pub struct Place<'m> {
@@ -24,13 +24,7 @@ pub enum Subject<'m> {
     Place,
     Condition(Value<'m>),
     Value(Instruction<'m>),
-    /// Memory access: the instruction, the access's index among its operations, and whether the address is tested at run
-    /// time.
-    Access {
-        instruction: Instruction<'m>,
-        index: usize,
-        tested: bool,
-    },
+    Access(TracedOperation<'m>),
 }
 
 impl<'m> Place<'m> {
@@ -47,7 +41,7 @@ impl<'m> Place<'m> {
                     *value = call.value();
                 }
             }
-            Subject::Value(instruction) | Subject::Access { instruction, .. } => {
+            Subject::Value(instruction) | Subject::Access(TracedOperation { instruction, .. }) => {
                 *instruction = now(*instruction, rebuilt);
             }
         }
@@ -63,12 +57,12 @@ pub fn find<'m>(
         let mut all = spec.points.iter().flat_map(|point| &point.at);
         all.any(|at| wanted(*at))
     };
-    let mut accesses: HashMap<Instruction, Vec<(TracedOperation, Op, u32)>> = HashMap::new();
+    let mut accesses: HashMap<Instruction, Vec<(TracedOperation, Site)>> = HashMap::new();
     if has(At::is_memory) {
         let (operations, table) = sites::find(module, &Analysis::of(module), options)?;
         for (operation, site) in operations.into_iter().zip(table) {
             let list = accesses.entry(operation.instruction).or_default();
-            list.push((operation, site.op, site.width_bytes));
+            list.push((operation, site));
         }
     }
     let mut places = Vec::new();
@@ -82,13 +76,7 @@ pub fn find<'m>(
             accesses: &accesses,
             function,
             name,
-            numbers: function
-                .get_basic_blocks()
-                .into_iter()
-                .enumerate()
-                .map(|(number, block)| (block, number as u32))
-                .collect(),
-            block: 0,
+            numbers: function.get_basic_block_iter().zip(0..).collect(),
             places: &mut places,
         }
         .walk();
@@ -103,27 +91,26 @@ pub fn find<'m>(
 
 struct Finder<'a, 'm> {
     spec: &'a ProbeSpec,
-    accesses: &'a HashMap<Instruction<'m>, Vec<(TracedOperation<'m>, Op, u32)>>,
+    accesses: &'a HashMap<Instruction<'m>, Vec<(TracedOperation<'m>, Site)>>,
     function: Function<'m>,
     name: String,
     numbers: HashMap<Block<'m>, u32>,
-    block: u32,
     places: &'a mut Vec<Place<'m>>,
 }
 
 impl<'m> Finder<'_, 'm> {
     fn walk(&mut self) {
-        for (number, block) in self.function.get_basic_blocks().into_iter().enumerate() {
-            self.block = number as u32;
+        for block in self.function.get_basic_block_iter() {
             let instructions = block.instructions();
             let is_phi = |i: &&Instruction| i.get_opcode() == Phi;
             let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
                 continue;
             };
-            if number == 0 && self.function.is_kernel() {
+            if self.numbers[&block] == 0 && self.function.is_kernel() {
                 self.add(At::KernelEntry, head, Subject::Place, |_| {});
             }
-            let successors = self.numbers_of(&block.successors());
+            let successors = block.successors().into_iter();
+            let successors: Vec<u32> = successors.map(|to| self.numbers[&to]).collect();
             let (file, lines) = lines(&instructions);
             self.add(At::Block, head, Subject::Place, |site| {
                 site.what = block.name();
@@ -139,11 +126,6 @@ impl<'m> Finder<'_, 'm> {
                 self.instruction(instruction, &successors);
             }
         }
-    }
-
-    fn numbers_of(&self, blocks: &[Block<'m>]) -> Vec<u32> {
-        let numbers = blocks.iter().filter_map(|block| self.numbers.get(block));
-        numbers.copied().collect()
     }
 
     fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
@@ -168,20 +150,15 @@ impl<'m> Finder<'_, 'm> {
             }
         }
         let accesses = self.accesses.get(&instruction);
-        for (traced, op, width) in accesses.into_iter().flatten() {
-            let at = match op {
+        for (traced, access) in accesses.into_iter().flatten() {
+            let at = match access.op {
                 Op::Load => At::Load,
                 Op::Store => At::Store,
                 _ => At::Atomic,
             };
-            let subject = Subject::Access {
-                instruction,
-                index: traced.index,
-                tested: traced.tested,
-            };
-            self.add(at, instruction, subject, |site| {
-                site.operation = *op as u32;
-                site.width = *width;
+            self.add(at, instruction, Subject::Access(*traced), |site| {
+                site.operation = access.op as u32;
+                site.width = access.width_bytes;
             });
         }
         if let Some(class) = class_of(instruction)
@@ -224,7 +201,7 @@ impl<'m> Finder<'_, 'm> {
                 line: location.line,
                 column: location.column,
                 what: operation_name(described),
-                block: self.block,
+                block: self.numbers[&described.parent_block()],
                 operation: 0,
                 width: 0,
                 successors: Vec::new(),
@@ -256,21 +233,18 @@ fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
 }
 
 pub fn value_bits(value: Value) -> u32 {
-    let bits = match value.ty() {
-        Type::IntType(ty) => ty.get_bit_width(),
-        Type::FloatType(ty) => ty.get_bit_width(),
-        Type::PointerType(_) => 64,
+    match value.ty() {
+        ty @ (Type::IntType(_) | Type::FloatType(_) | Type::PointerType(_)) if ty.bits() <= 64 => {
+            ty.bits()
+        }
         _ => 0,
-    };
-    if bits <= 64 { bits } else { 0 }
+    }
 }
 
 /// Returns the name of the function that an instruction calls, or LLVM's name for its operation, such as `icmp`.
 fn operation_name(instruction: Instruction) -> String {
-    if let Some(callee) = instruction
-        .as_call()
-        .and_then(|call| call.get_called_fn_value())
-    {
+    let call = instruction.as_call();
+    if let Some(callee) = call.and_then(|call| call.get_called_fn_value()) {
         return callee.name();
     }
     let code: LLVMOpcode = instruction.get_opcode().into();

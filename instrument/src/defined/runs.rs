@@ -17,7 +17,7 @@ pub const RESERVE: &str = "__superstep_probe_reserve";
 /// Whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.
 pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
     spec.points[place.site.point as usize].once_per == OncePer::Warp
-        && !matches!(place.subject, Subject::Access { .. })
+        && !matches!(place.subject, Subject::Access(_))
 }
 
 /// Stores the number of followers in the first place of each run.
@@ -29,33 +29,18 @@ pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
 
 fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
     let instructions = block.instructions();
-    let numbers: HashMap<Instruction, usize> = (instructions.iter().copied())
-        .enumerate()
-        .map(|(number, instruction)| (instruction, number))
-        .collect();
-    let at: Vec<usize> = (places.iter())
-        .map(|place| numbers.get(&place.anchor).copied().unwrap_or(usize::MAX))
-        .collect();
-    if !at.is_sorted() {
+    let numbers: HashMap<Instruction, usize> = instructions.iter().copied().zip(0..).collect();
+    let at = |place: &Place| numbers.get(&place.anchor).copied().unwrap_or(usize::MAX);
+    if !places.is_sorted_by_key(at) {
         // Entries would overlap, so each place logs separately.
         return;
     }
-    let mut first = 0;
-    while first < places.len() {
-        let mut end = first + 1;
-        if takes_part(spec, &places[first]) {
-            while end < places.len()
-                && end - first < MOST_PLACES
-                && takes_part(spec, &places[end])
-                && !instructions[at[end - 1]..at[end]]
-                    .iter()
-                    .any(|instruction| lets_others_run(*instruction))
-            {
-                end += 1;
-            }
-        }
-        places[first].site.followers = (end - first - 1) as u32;
-        first = end;
+    let runs = places.chunk_by_mut(|one, next| {
+        let between = || instructions[at(one)..at(next)].iter().copied();
+        takes_part(spec, one) && takes_part(spec, next) && !between().any(lets_others_run)
+    });
+    for run in runs.flat_map(|run| run.chunks_mut(MOST_PLACES)) {
+        run[0].site.followers = run.len() as u32 - 1;
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     Type, Value, context, ext,
 };
 use inkwell::builder::{Builder as Position, BuilderError};
-use inkwell::values::{BasicMetadataValueEnum, BasicValue};
+use inkwell::values::BasicMetadataValueEnum;
 
 pub struct Builder<'m> {
     position: Position<'m>,
@@ -83,10 +83,8 @@ impl<'m> Builder<'m> {
         let callee = callee.basic().into_pointer_value();
         let arguments = arguments.iter().map(|value| value.basic().into());
         let arguments: Vec<BasicMetadataValueEnum> = arguments.collect();
-        built(
-            self.at()
-                .build_indirect_call(signature, callee, &arguments, ""),
-        )
+        let at = self.at();
+        built(at.build_indirect_call(signature, callee, &arguments, ""))
     }
 
     /// Calls the function `name`, which is declared with the arguments' types if necessary.
@@ -124,40 +122,61 @@ impl<'m> Builder<'m> {
         ext::gep_like(self.at(), like, operands)
     }
 
+    /// Returns `value` itself if it already has the type `to`.
     pub fn cast(&self, cast: Opcode, value: Value<'m>, to: Type) -> Value<'m> {
         built(self.at().build_cast(cast, value.basic(), to.basic(), "")).value()
     }
 
     /// Converts a pointer or number to a pointer in the generic address space.
     pub fn to_generic(&self, pointer: Value<'m>) -> Value<'m> {
-        let generic = Type::pointer(0);
-        if !pointer.ty().is_pointer_type() {
-            self.cast(Opcode::IntToPtr, pointer, generic)
-        } else if pointer.ty() == generic {
-            pointer
-        } else {
-            self.cast(Opcode::AddrSpaceCast, pointer, generic)
+        let cast = match pointer.ty().is_pointer_type() {
+            true => Opcode::AddrSpaceCast,
+            false => Opcode::IntToPtr,
+        };
+        self.cast(cast, pointer, Type::pointer(0))
+    }
+
+    /// Extends or truncates an integer.
+    pub fn resize(&self, number: Value<'m>, bits: u32, is_signed: bool) -> Value<'m> {
+        let cast = match is_signed {
+            _ if number.ty().scalar_bits() > bits => Opcode::Trunc,
+            true => Opcode::SExt,
+            false => Opcode::ZExt,
+        };
+        self.cast(cast, number, Type::int(bits))
+    }
+
+    /// Converts a number, vector or pointer to an integer of the same size.
+    pub fn bits_of(&self, value: Value<'m>) -> Value<'m> {
+        let cast = match value.ty().is_pointer_type() {
+            true => Opcode::PtrToInt,
+            false => Opcode::BitCast,
+        };
+        self.cast(cast, value, Type::int(value.ty().bits()))
+    }
+
+    /// Converts an integer, resized if necessary, to a number, vector or pointer.
+    pub fn with_bits(&self, bits: Value<'m>, ty: Type) -> Value<'m> {
+        if ty.is_pointer_type() {
+            return self.cast(Opcode::IntToPtr, bits, ty);
         }
+        self.cast(Opcode::BitCast, self.resize(bits, ty.bits(), false), ty)
     }
 
     pub fn binary(&self, operation: Opcode, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         assert_eq!(left.ty(), right.ty());
-        built(
-            self.at()
-                .build_binop(operation, left.basic(), right.basic(), ""),
-        )
-        .value()
+        let (at, left, right) = (self.at(), left.basic(), right.basic());
+        built(at.build_binop(operation, left, right, "")).value()
     }
 
     /// Builds a sum that overflows neither as a signed nor as an unsigned number.
     pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         let sum = self.binary(Opcode::Add, left, right);
-        if let Some(sum) = sum.as_instruction() {
-            // The sum may have been folded to one of its operands, which may not have the flags.
-            if sum.get_opcode() == Opcode::Add {
-                sum.set_no_unsigned_wrap_flag(true).expect("an addition");
-                sum.set_no_signed_wrap_flag(true).expect("an addition");
-            }
+        // The sum may have been folded to one of its operands, which may not have the flags.
+        let addition = sum.as_instruction();
+        if let Some(sum) = addition.filter(|it| it.get_opcode() == Opcode::Add) {
+            sum.set_no_unsigned_wrap_flag(true).expect("an addition");
+            sum.set_no_signed_wrap_flag(true).expect("an addition");
         }
         sum
     }
@@ -229,13 +248,12 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Replaces member `index` of a struct.
-    pub fn insert(&self, aggregate: Value<'m>, value: Value<'m>, index: u32) -> Value<'m> {
-        let whole = aggregate.into_struct_value();
-        let insert = self
-            .at()
-            .build_insert_value(whole, value.basic(), index, "");
-        built(insert).value()
+    pub fn structure(&self, ty: Type, members: impl IntoIterator<Item = Value<'m>>) -> Value<'m> {
+        let members = members.into_iter().zip(0..);
+        members.fold(ty.undef(), |whole, (member, index)| {
+            let whole = whole.into_struct_value();
+            built((self.at()).build_insert_value(whole, member.basic(), index, "")).value()
+        })
     }
 
     pub fn copy(&self, target: Value<'m>, source: Value<'m>, bytes: u64) {
@@ -245,17 +263,13 @@ impl<'m> Builder<'m> {
     }
 
     pub fn alloca(&self, ty: Type) -> Instruction<'m> {
-        built(self.at().build_alloca(ty.basic(), ""))
-            .as_instruction()
-            .expect("an alloca")
+        let place = built(self.at().build_alloca(ty.basic(), ""));
+        place.as_instruction().expect("an alloca")
     }
 
     pub fn branch_if(&self, condition: Value<'m>, then: Block<'m>, otherwise: Block<'m>) {
-        let condition = condition.into_int_value();
-        built(
-            self.at()
-                .build_conditional_branch(condition, then, otherwise),
-        );
+        let (at, condition) = (self.at(), condition.into_int_value());
+        built(at.build_conditional_branch(condition, then, otherwise));
     }
 
     pub fn branch(&self, target: Block<'m>) {
@@ -264,16 +278,13 @@ impl<'m> Builder<'m> {
 
     pub fn switch(&self, value: Value<'m>, otherwise: Block<'m>, cases: &[(u64, Block<'m>)]) {
         let (number, ty) = (value.into_int_value(), value.ty());
-        let cases = cases
-            .iter()
-            .map(|(case, to)| (ty.constant(*case).into_int_value(), *to));
-        let cases: Vec<_> = cases.collect();
+        let case = |(case, to): &(u64, Block<'m>)| (ty.constant(*case).into_int_value(), *to);
+        let cases: Vec<_> = cases.iter().map(case).collect();
         built(self.at().build_switch(number, otherwise, &cases));
     }
 
     pub fn return_value(&self, value: Value<'m>) {
-        let value: &dyn BasicValue = &value.basic();
-        built(self.at().build_return(Some(value)));
+        built(self.at().build_return(Some(&value.basic())));
     }
 
     pub fn unreachable(&self) {

@@ -4,14 +4,14 @@
 //! refer to them by name.
 
 use super::traits::*;
-use super::{Block, Function, Instruction, Module, Opcode, Type, Value, Variable};
+use super::{Block, Function, Instruction, Location, Module, Opcode, Type, Value, Variable};
 use anyhow::{Result, bail};
 use inkwell::builder::Builder;
 use inkwell::llvm_sys::LLVMTypeKind::*;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use inkwell::llvm_sys::{
-    LLVMDiagnosticSeverity, comdat::*, core::*, debuginfo::*, linker::LLVMLinkModules2,
-    support::LLVMParseCommandLineOptions, target::*,
+    LLVMDiagnosticSeverity, LLVMTypeKind, comdat::*, core::*, debuginfo::*,
+    linker::LLVMLinkModules2, support::LLVMParseCommandLineOptions, target::*,
 };
 pub use inkwell::llvm_sys::{LLVMOpcode, LLVMValueKind as ValueKind};
 use inkwell::targets::TargetData;
@@ -19,9 +19,7 @@ use inkwell::types::{AnyType, AnyTypeEnum, AsTypeRef, BasicTypeEnum};
 use inkwell::values::{
     AnyValue, AnyValueEnum, AsValueRef, FunctionValue, GlobalValue, InstructionValue, PointerValue,
 };
-use inkwell::{
-    attributes::Attribute, basic_block::BasicBlock, context::Context, debug_info::DILocation,
-};
+use inkwell::{basic_block::BasicBlock, context::Context};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
@@ -47,6 +45,39 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
         (self.kind() == ValueKind::LLVMGlobalVariableValueKind)
             // SAFETY: the kind was just checked.
             .then(|| unsafe { GlobalValue::new(self.as_value_ref()) })
+    }
+
+    /// Returns a parameter's function and index.
+    fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
+        let is_parameter = self.kind() == ValueKind::LLVMArgumentValueKind;
+        // SAFETY: the kind was just checked; a parameter always belongs to a function.
+        let function = is_parameter.then(|| unsafe { LLVMGetParamParent(self.as_value_ref()) });
+        // SAFETY: a function.
+        let function = unsafe { FunctionValue::new(function?) }?;
+        let mut parameters = function.get_param_iter();
+        let index = parameters.position(|it| it.as_value_ref() == self.as_value_ref());
+        Some((function, index? as u32))
+    }
+
+    /// Returns the operation of an instruction or constant expression.
+    fn opcode(&self) -> Option<Opcode> {
+        match self.kind() {
+            ValueKind::LLVMConstantExprValueKind => {
+                // SAFETY: the kind was just checked.
+                Some(unsafe { LLVMGetConstOpcode(self.as_value_ref()) }.into())
+            }
+            _ => self.as_instruction().map(Instruction::get_opcode),
+        }
+    }
+
+    /// Replaces all uses of an instruction or parameter with a value of the same type.
+    fn replace_uses_with(&self, new: Value<'m>) {
+        let old = self.as_any_value_enum();
+        assert!(old != new && old.get_type() == new.get_type());
+        assert!(old.as_instruction().is_some() || old.as_parameter().is_some());
+        // SAFETY: two different values in *one module* with the same type (asserted). Only instructions and metadata use an
+        // instruction or a parameter (asserted), so this frees nothing that is *alive*.
+        unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
     }
 
     fn operand_count(&self) -> u32 {
@@ -106,19 +137,25 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     unsafe {
         let operand = LLVMGetOperand(value.as_value_ref(), index);
         let is_value = !operand.is_null()
-            && !matches!(
-                LLVMGetTypeKind(LLVMTypeOf(operand)),
-                LLVMLabelTypeKind
-                    | LLVMMetadataTypeKind
-                    | LLVMTokenTypeKind
-                    | LLVMTargetExtTypeKind
-                    | LLVMX86_AMXTypeKind
-            );
+            && match LLVMGetTypeKind(LLVMTypeOf(operand)) {
+                LLVMLabelTypeKind | LLVMMetadataTypeKind => false,
+                kind => lacking(kind).is_none(),
+            };
         is_value.then(|| AnyValueEnum::new(operand))
     }
 }
 
-/// Returns the type of a value in `function` that inkwell does not support, and on which it would panic.
+/// Returns the name of a type that inkwell does not support, and on whose values it would panic.
+fn lacking(kind: LLVMTypeKind) -> Option<&'static str> {
+    match kind {
+        LLVMTokenTypeKind => Some("token"),
+        LLVMTargetExtTypeKind => Some("target"),
+        LLVMX86_AMXTypeKind => Some("x86_amx"),
+        _ => None,
+    }
+}
+
+/// Returns the type of a value in `function` that inkwell does not support.
 pub fn unsupported_type(function: Function) -> Option<&'static str> {
     let raw = function.as_value_ref();
     let instructions = function.get_basic_block_iter();
@@ -127,43 +164,8 @@ pub fn unsupported_type(function: Function) -> Option<&'static str> {
     unsafe {
         let parameters = (0..function.count_params()).map(|index| LLVMGetParam(raw, index));
         let mut values = parameters.chain(instructions.map(|it| it.as_value_ref()));
-        values.find_map(|value| match LLVMGetTypeKind(LLVMTypeOf(value)) {
-            LLVMTokenTypeKind => Some("token"),
-            LLVMTargetExtTypeKind => Some("target"),
-            LLVMX86_AMXTypeKind => Some("x86_amx"),
-            _ => None,
-        })
+        values.find_map(|value| lacking(LLVMGetTypeKind(LLVMTypeOf(value))))
     }
-}
-
-pub fn constant_opcode<'m>(value: &impl AnyValue<'m>) -> Option<Opcode> {
-    (value.kind() == ValueKind::LLVMConstantExprValueKind)
-        // SAFETY: the kind was just checked.
-        .then(|| unsafe { LLVMGetConstOpcode(value.as_value_ref()) }.into())
-}
-
-pub fn parameter_of<'m>(value: &impl AnyValue<'m>) -> Option<Function<'m>> {
-    if value.kind() != ValueKind::LLVMArgumentValueKind {
-        return None;
-    }
-    // SAFETY: the kind was just checked; a parameter always belongs to a function.
-    unsafe { FunctionValue::new(LLVMGetParamParent(value.as_value_ref())) }
-}
-
-/// Replaces all uses of an instruction or parameter with a value of the same type.
-pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
-    let (old, new) = (old.as_any_value_enum(), new.as_any_value_enum());
-    assert!(old != new && old.get_type() == new.get_type());
-    assert!(
-        [
-            ValueKind::LLVMInstructionValueKind,
-            ValueKind::LLVMArgumentValueKind
-        ]
-        .contains(&old.kind())
-    );
-    // SAFETY: two different values in *one module* with the same type (asserted). Only instructions and metadata use an
-    // instruction or a parameter (asserted), so this frees nothing that is *alive*.
-    unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
 }
 
 pub fn successors<'m>(terminator: Instruction<'m>) -> Vec<Block<'m>> {
@@ -171,10 +173,8 @@ pub fn successors<'m>(terminator: Instruction<'m>) -> Vec<Block<'m>> {
     let raw = terminator.as_value_ref();
     // SAFETY: a terminator (asserted); the index is less than the number of its successors, which are blocks.
     unsafe {
-        let indices = 0..LLVMGetNumSuccessors(raw);
-        indices
-            .filter_map(|index| BasicBlock::new(LLVMGetSuccessor(raw, index)))
-            .collect()
+        let blocks = (0..LLVMGetNumSuccessors(raw)).map(|index| LLVMGetSuccessor(raw, index));
+        blocks.filter_map(|block| BasicBlock::new(block)).collect()
     }
 }
 
@@ -188,17 +188,6 @@ pub fn set_successor<'m>(terminator: Instruction<'m>, index: u32, block: Block<'
 pub fn in_context<'m>(ty: &impl AnyType<'m>) -> Type {
     // SAFETY: a type of the thread's context, which is never freed.
     unsafe { AnyTypeEnum::new(ty.as_type_ref()) }
-}
-
-/// Returns an array type; inkwell only supports 32-bit lengths.
-pub fn array(element: BasicTypeEnum, count: u64) -> Type {
-    // SAFETY: every basic type is a valid element type.
-    unsafe { AnyTypeEnum::new(LLVMArrayType2(element.as_type_ref(), count)) }
-}
-
-pub fn array_length(array: inkwell::types::ArrayType) -> u64 {
-    // SAFETY: an array type.
-    unsafe { LLVMGetArrayLength2(array.as_type_ref()) }
 }
 
 /// Returns the number of a pointer's address space, which inkwell does not expose.
@@ -217,12 +206,6 @@ pub fn poison(ty: BasicTypeEnum) -> Value<'static> {
     unsafe { AnyValueEnum::new(LLVMGetPoison(ty.as_type_ref())) }
 }
 
-pub fn attribute_type(attribute: Attribute) -> Type {
-    assert!(attribute.is_type());
-    // SAFETY: an attribute with a type (asserted), which belongs to the thread's context.
-    unsafe { AnyTypeEnum::new(LLVMGetTypeAttributeValue(attribute.as_mut_ptr())) }
-}
-
 /// Builds the address `bytes` bytes after `pointer`, in the same object.
 pub fn offset<'m>(
     builder: &Builder<'m>,
@@ -238,7 +221,6 @@ pub fn offset<'m>(
 
 pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
     let types = |values: &[Value]| -> Vec<Type> { values.iter().map(RawExt::ty).collect() };
-    assert_eq!(constant_opcode(&like), Some(Opcode::GetElementPtr));
     assert_eq!(types(&like.operands()), types(operands));
     let mut raw: Vec<_> = operands.iter().map(AsValueRef::as_value_ref).collect();
     let (at, from, indices) = (builder.as_mut_ptr(), raw[0], &mut raw[1..]);
@@ -264,8 +246,11 @@ pub fn clear_comdat(global: Variable) {
     unsafe { LLVMSetComdat(global.as_value_ref(), std::ptr::null_mut()) }
 }
 
-/// Returns the files, lines and columns of an instruction and the calls through which it was inlined, innermost first.
-pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
+/// Returns the positions of an instruction and the calls through which it was inlined, innermost first.
+pub fn source_places(instruction: Instruction) -> Vec<Location> {
+    let Some(location) = instruction.get_debug_location() else {
+        return Vec::new();
+    };
     let mut place = location.as_mut_ptr();
     let mut found = Vec::new();
     while !place.is_null() {
@@ -277,10 +262,11 @@ pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
             if !file.is_null() {
                 name = CStr::from_ptr(LLVMDIFileGetFilename(file, &mut 0));
             }
-            let name = name.to_string_lossy();
-            let name = name.trim_start_matches("./").to_owned();
-            let (line, column) = (LLVMDILocationGetLine(place), LLVMDILocationGetColumn(place));
-            found.push((name, line, column));
+            found.push(Location {
+                file: name.to_string_lossy().trim_start_matches("./").to_owned(),
+                line: LLVMDILocationGetLine(place),
+                column: LLVMDILocationGetColumn(place),
+            });
             place = LLVMDILocationGetInlinedAt(place);
         }
     }
@@ -296,10 +282,9 @@ pub fn discard_names() {
 /// Sets, for all modules in this process, whether libdevice rounds single-precision square roots correctly
 /// (`__CUDA_PREC_SQRT`).
 pub fn round_roots(exactly: bool) {
-    let value = if exactly {
-        c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1"
-    } else {
-        c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0"
+    let value = match exactly {
+        true => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1",
+        false => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0",
     };
     let arguments = [c"superstep-instrument".as_ptr(), value.as_ptr()];
     // SAFETY: both strings are NUL-terminated, and LLVM copies them. LLVM 22 has the option, so the call returns.

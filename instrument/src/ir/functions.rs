@@ -21,9 +21,8 @@ extension! {
         }
 
         fn successors(self) -> Vec<Block<'m>> {
-            self.get_terminator()
-                .map(ext::successors)
-                .unwrap_or_default()
+            let terminator = self.get_terminator();
+            terminator.map_or_else(Vec::new, ext::successors)
         }
 
         /// Moves the instructions after `instruction` in this block into a new block, and branches there. No phi may refer
@@ -45,10 +44,8 @@ extension! {
             assert_eq!(instruction.parent_block(), self);
             let function = instruction.parent_function();
             let head = function.append_block(&format!("{}.head", self.name()));
-            let jumps: Vec<Instruction> = users_from(self.get_first_use())
-                .filter_map(|user| user.as_instruction())
-                .collect();
-            for jump in jumps {
+            let jumps: Vec<Value> = users_from(self.get_first_use()).collect();
+            for jump in jumps.iter().filter_map(|user| user.as_instruction()) {
                 for (index, target) in (0..).zip(ext::successors(jump)) {
                     if target == self {
                         ext::set_successor(jump, index, head);
@@ -75,7 +72,8 @@ fn attribute_kind(name: &str) -> u32 {
 }
 
 pub trait Attributed: Copy {
-    fn attribute_places(self) -> Vec<AttributeLoc>;
+    /// Returns the attributes of the parameters, the result, and the function or call itself.
+    fn all_attributes(self) -> Vec<(AttributeLoc, Attribute)>;
     fn set_attribute(self, name: &str);
     fn set_text_attribute(self, name: &str, value: &str);
     fn text_attribute(self, name: &str) -> Option<String>;
@@ -84,7 +82,10 @@ pub trait Attributed: Copy {
     fn remove_attribute(self, name: &str);
     fn parameter_attribute(self, index: u32, name: &str) -> Option<Attribute>;
     /// Returns the pointee type of a by-value parameter.
-    fn by_value_type(self, index: u32) -> Option<Type>;
+    fn by_value_type(self, index: u32) -> Option<Type> {
+        let attribute = self.parameter_attribute(index, "byval")?;
+        Some(ext::in_context(&attribute.get_type_value()))
+    }
     /// Returns the `align` attribute of a parameter.
     fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
         let attribute = self.parameter_attribute(index, "align")?;
@@ -95,10 +96,15 @@ pub trait Attributed: Copy {
 macro_rules! attributed {
     ($type:ident, $count:ident) => {
         impl Attributed for $type<'_> {
-            fn attribute_places(self) -> Vec<AttributeLoc> {
+            fn all_attributes(self) -> Vec<(AttributeLoc, Attribute)> {
                 let parameters = (0..self.$count()).map(AttributeLoc::Param);
-                let whole = [AttributeLoc::Return, AttributeLoc::Function];
-                parameters.chain(whole).collect()
+                let places = parameters.chain([AttributeLoc::Return, AttributeLoc::Function]);
+                let at = |place| {
+                    self.attributes(place)
+                        .into_iter()
+                        .map(move |it| (place, it))
+                };
+                places.flat_map(at).collect()
             }
 
             fn set_attribute(self, name: &str) {
@@ -117,24 +123,19 @@ macro_rules! attributed {
             }
 
             fn has_attribute(self, name: &str) -> bool {
-                let kind = attribute_kind(name);
-                self.get_enum_attribute(AttributeLoc::Function, kind)
+                let place = AttributeLoc::Function;
+                self.get_enum_attribute(place, attribute_kind(name))
                     .is_some()
             }
 
             fn remove_attribute(self, name: &str) {
-                for place in self.attribute_places() {
+                for (place, _) in self.all_attributes() {
                     self.remove_enum_attribute(place, attribute_kind(name));
                 }
             }
 
             fn parameter_attribute(self, index: u32, name: &str) -> Option<Attribute> {
                 self.get_enum_attribute(AttributeLoc::Param(index), attribute_kind(name))
-            }
-
-            fn by_value_type(self, index: u32) -> Option<Type> {
-                self.parameter_attribute(index, "byval")
-                    .map(ext::attribute_type)
             }
         }
     };
@@ -163,9 +164,7 @@ extension! {
         }
 
         fn parameters(self) -> Vec<Value<'m>> {
-            self.get_param_iter()
-                .map(|parameter| parameter.value())
-                .collect()
+            self.get_param_iter().map(|it| it.value()).collect()
         }
 
         fn instructions(self) -> Vec<Instruction<'m>> {
@@ -231,10 +230,8 @@ extension! {
 
         /// Copies attributes, calling convention and linkage to `target`, whose parameters begin with those of `self`.
         fn copy_properties_to(self, target: Function<'m>) {
-            for place in self.attribute_places() {
-                for attribute in self.attributes(place) {
-                    target.add_attribute(place, attribute);
-                }
+            for (place, attribute) in self.all_attributes() {
+                target.add_attribute(place, attribute);
             }
             target.set_call_conventions(self.get_call_conventions());
             target.set_linkage(self.get_linkage());
@@ -286,9 +283,8 @@ extension! {
 
         /// Returns the name of the called function; empty for indirect calls and inline assembly.
         fn function_name(self) -> String {
-            self.get_called_fn_value()
-                .map(|f| f.name())
-                .unwrap_or_default()
+            let function = self.get_called_fn_value();
+            function.map_or_else(String::new, |it| it.name())
         }
 
         fn defined_function(self) -> Option<Function<'m>> {
@@ -325,12 +321,8 @@ extension! {
 
         fn arguments(self) -> Vec<Value<'m>> {
             // The arguments are a call's first operands.
-            let count = self.count_arguments();
-            let operands = self.indexed_operands();
-            operands
-                .take_while(|(index, _)| *index < count)
-                .map(|(_, value)| value)
-                .collect()
+            let indices = 0..self.count_arguments();
+            indices.filter_map(|index| ext::operand(&self, index)).collect()
         }
 
         fn set_callee(self, callee: Function<'m>) {
@@ -343,18 +335,16 @@ extension! {
         fn copy_properties_to(self, other: Call<'m>) {
             other.set_call_convention(self.get_call_convention());
             other.set_tail_call_kind(self.get_tail_call_kind());
-            for place in self.attribute_places() {
-                for attribute in self.attributes(place) {
-                    other.add_attribute(place, attribute);
-                }
+            for (place, attribute) in self.all_attributes() {
+                other.add_attribute(place, attribute);
             }
         }
 
         /// Copies the parameter attributes of `function` (such as `byval` and `zeroext`), which has the same number of
         /// parameters.
         fn pass_as(self, function: Function<'m>) {
-            for place in (0..function.count_params()).map(AttributeLoc::Param) {
-                for attribute in function.attributes(place) {
+            for (place, attribute) in function.all_attributes() {
+                if matches!(place, AttributeLoc::Param(_)) {
                     self.add_attribute(place, attribute);
                 }
             }

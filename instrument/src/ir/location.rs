@@ -10,6 +10,8 @@ pub struct Location {
     pub column: u32,
 }
 
+const HEADERS: &str = "device_atomic_functions.h cooperative_groups.h device_functions.h";
+
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.line == 0 {
@@ -20,43 +22,33 @@ impl std::fmt::Display for Location {
     }
 }
 
-/// Whether a file is a compiler or CUDA header. A position there (inside `atomicAdd`, say) is useless to users, unlike the
-/// call's.
-fn is_system_header(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    name.starts_with("__clang_")
-        || (name.ends_with(".hpp") && (name.starts_with("sm_") || name.contains("functions")))
-        || file.contains("/include/crt/")
-        || file.contains("/cooperative_groups/")
-        || matches!(
-            name,
-            "device_atomic_functions.h" | "cooperative_groups.h" | "device_functions.h"
-        )
-}
-
 impl Location {
     /// Returns the innermost position of an instruction that is not in a system header.
     pub fn of(instruction: Instruction) -> Location {
-        let places = Self::all(instruction);
-        let own = places.iter().find(|place| !is_system_header(&place.file));
+        let places = ext::source_places(instruction);
+        let own = places.iter().find(|place| !place.is_in_system_header());
         own.or(places.last()).cloned().unwrap_or_default()
     }
 
     /// Whether an instruction comes from one of Clang's replacements for CUDA headers.
     pub fn is_in_header_of_clang(instruction: Instruction) -> bool {
-        let places = Self::all(instruction);
-        let file = places.first().map_or("", |place| &place.file);
-        let name = file.rsplit('/').next().unwrap_or(file);
+        let places = ext::source_places(instruction);
+        let name = places.first().map_or("", |place| place.file_name());
         name.starts_with("__clang_cuda_")
     }
 
-    /// Returns the positions of an instruction and the calls through which it was inlined, innermost first.
-    fn all(instruction: Instruction) -> Vec<Location> {
-        let location = instruction.get_debug_location();
-        let places = location.map(ext::source_places).unwrap_or_default();
-        let places = places.into_iter();
-        places
-            .map(|(file, line, column)| Location { file, line, column })
-            .collect()
+    /// Whether the file is a compiler or CUDA header. A position there (inside `atomicAdd`, say) is useless to users, unlike
+    /// the call's.
+    fn is_in_system_header(&self) -> bool {
+        let name = self.file_name();
+        name.starts_with("__clang_")
+            || (name.ends_with(".hpp") && (name.starts_with("sm_") || name.contains("functions")))
+            || self.file.contains("/include/crt/")
+            || self.file.contains("/cooperative_groups/")
+            || HEADERS.split(' ').any(|header| header == name)
+    }
+
+    fn file_name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or(&self.file)
     }
 }

@@ -56,6 +56,7 @@ pub use ext::{LLVMOpcode, ValueKind, discard_names, drop_address_promises, round
 pub use location::Location;
 pub use module::{Machine, Module};
 pub use values::Scope;
+pub use variables::ANNOTATIONS;
 
 pub use inkwell::basic_block::BasicBlock as Block;
 pub use inkwell::module::Linkage;

@@ -14,9 +14,9 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 
-/// Returns a message without the quotes that its `Display` adds.
-fn words(message: &LLVMString) -> String {
-    message.to_string_lossy().trim().to_owned()
+/// Describes a failure with LLVM's reason, without the quotes that its `Display` adds.
+fn failed(what: &str, reason: &LLVMString) -> anyhow::Error {
+    anyhow!("{what}: {}", reason.to_string_lossy().trim())
 }
 
 pub struct Machine(TargetMachine);
@@ -36,10 +36,9 @@ impl Machine {
     fn new(name: &str, cpu: &str) -> Result<Self> {
         let triple = TargetTriple::create(name);
         let target = Target::from_triple(&triple).map_err(|reason| {
-            let reason = words(&reason);
-            anyhow!(
-                "this LLVM cannot generate code for {name}: {reason}; repair it with `cargo xtask setup`"
-            )
+            let what = format!("this LLVM cannot generate code for {name}");
+            let reason = failed(&what, &reason);
+            anyhow!("{reason}; repair it with `cargo xtask setup`")
         })?;
         let (level, model) = (OptimizationLevel::Aggressive, CodeModel::Default);
         let machine = target.create_target_machine(&triple, cpu, "", level, RelocMode::PIC, model);
@@ -80,7 +79,7 @@ impl Module {
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
         let parsed = context().create_module_from_ir(buffer);
         let module = Module {
-            inner: parsed.map_err(|reason| anyhow!("failed to read {name}: {}", words(&reason)))?,
+            inner: parsed.map_err(|reason| failed(&format!("failed to read {name}"), &reason))?,
             superseded: RefCell::default(),
         };
         for function in module.defined_functions() {
@@ -134,10 +133,9 @@ impl Module {
     pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
             let [of_old, of_new] = [&old, &new].map(|name| {
-                let global = self
-                    .global(name)
-                    .expect("a superseded global keeps its name");
-                global.basic().into_pointer_value()
+                let global = self.global(name).map(|global| global.basic());
+                let global = global.expect("a superseded global keeps its name");
+                global.into_pointer_value()
             });
             Self::replace_address(of_old, of_new);
             self.delete(|module| module.global(&old));
@@ -159,9 +157,8 @@ impl Module {
     /// Runs LLVM's verifier; `stage` names the preceding step.
     pub fn verify(&mut self, stage: &str) -> Result<()> {
         self.settle();
-        let verified = self.inner.verify();
-        verified
-            .map_err(|reason| anyhow!("{stage} produced IR that LLVM rejects: {}", words(&reason)))
+        let what = format!("{stage} produced IR that LLVM rejects");
+        self.inner.verify().map_err(|reason| failed(&what, &reason))
     }
 
     pub fn functions(&self) -> Vec<Function<'_>> {
@@ -283,8 +280,7 @@ impl Module {
     pub fn run_passes(&mut self, stage: &str, passes: &str, machine: &Machine) -> Result<()> {
         self.verify(stage)?;
         let options = PassBuilderOptions::create();
-        let run = self.inner.run_passes(passes, &machine.0, options);
-        run.map_err(|reason| failed_passes(passes, &reason))
+        ran(passes, self.inner.run_passes(passes, &machine.0, options))
     }
 
     pub fn run_function_passes(
@@ -301,8 +297,7 @@ impl Module {
             return self.verify("preparing a function for passes");
         }
         let options = PassBuilderOptions::create();
-        let run = function.run_passes(passes, &machine.0, options);
-        run.map_err(|reason| failed_passes(passes, &reason))
+        ran(passes, function.run_passes(passes, &machine.0, options))
     }
 
     pub fn set_target(&self, machine: &Machine) {
@@ -330,6 +325,6 @@ impl Module {
     }
 }
 
-fn failed_passes(passes: &str, reason: &LLVMString) -> anyhow::Error {
-    anyhow!("failed to run the passes {passes}: {}", words(reason))
+fn ran(passes: &str, outcome: std::result::Result<(), LLVMString>) -> Result<()> {
+    outcome.map_err(|reason| failed(&format!("failed to run the passes {passes}"), &reason))
 }

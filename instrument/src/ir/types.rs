@@ -59,8 +59,7 @@ extension! {
                 Type::PointerType(_) => 1,
                 Type::VectorType(_) => self.element().pointers(),
                 Type::ArrayType(array) => {
-                    let length = u32::try_from(ext::array_length(array)).unwrap_or(u32::MAX);
-                    self.element().pointers().saturating_mul(length)
+                    self.element().pointers().saturating_mul(array.len())
                 }
                 Type::StructType(_) => self.members().into_iter().map(Type::pointers).sum(),
                 _ => 0,
@@ -108,12 +107,23 @@ extension! {
             self.scalar().into_int_type().get_bit_width()
         }
 
+        /// Returns the size in bits of a number, a pointer, or a vector of them.
+        fn bits(self) -> u32 {
+            match self {
+                Type::PointerType(_) => 64,
+                Type::FloatType(float) => float.get_bit_width(),
+                Type::VectorType(vector) => vector.get_size() * self.element().bits(),
+                other => other.into_int_type().get_bit_width(),
+            }
+        }
+
         fn function(self, parameters: &[Type]) -> Signature {
             signature(self, parameters, false)
         }
 
-        fn array(self, count: u64) -> Type {
-            ext::array(self.basic(), count)
+        fn array(self, count: usize) -> Type {
+            let count = u32::try_from(count).expect("an array with at most 2^32 elements");
+            self.basic().array_type(count).into()
         }
 
         fn vector(self, count: u32) -> Type {
@@ -169,11 +179,8 @@ extension! {
         }
 
         fn with_parameters(self, more: &[Type]) -> Signature {
-            signature(
-                self.result(),
-                &[&self.parameters(), more].concat(),
-                self.is_var_arg(),
-            )
+            let parameters = [&self.parameters(), more].concat();
+            signature(self.result(), &parameters, self.is_var_arg())
         }
     }
 }

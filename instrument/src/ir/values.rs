@@ -2,9 +2,9 @@
 
 use super::traits::*;
 use super::{
-    Block, Call, Function, Instruction, Location, Opcode, Type, Value, ValueKind, Variable,
-    context, ext,
+    Block, Call, Function, Instruction, Location, Type, Value, ValueKind, Variable, context, ext,
 };
+use crate::reach::reach;
 use inkwell::AtomicOrdering;
 use inkwell::module::Linkage;
 use inkwell::values::{
@@ -45,24 +45,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Returns a parameter's function and index.
-    fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
-        let function = ext::parameter_of(self)?;
-        let index = function
-            .parameters()
-            .iter()
-            .position(|p| *p == self.value())?;
-        Some((function, index as u32))
-    }
-
-    /// Returns the operation of an instruction or constant expression.
-    fn opcode(&self) -> Option<Opcode> {
-        match self.as_instruction() {
-            Some(instruction) => Some(instruction.get_opcode()),
-            None => ext::constant_opcode(self),
-        }
-    }
-
     /// Returns the value's name; empty if it has none.
     fn name(&self) -> String {
         match self.value() {
@@ -92,9 +74,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
     }
 
     fn operands(&self) -> Vec<Value<'m>> {
-        self.indexed_operands()
-            .map(|(_, operand)| operand)
-            .collect()
+        self.indexed_operands().map(|(_, it)| it).collect()
     }
 
     fn is_compound_constant(&self) -> bool {
@@ -130,6 +110,18 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         users.filter_map(|user| user.as_instruction()).collect()
     }
 
+    /// Returns the instructions that use the value, directly or through constants.
+    fn users_in_code(&self) -> Vec<Instruction<'m>> {
+        let mut found = Vec::new();
+        reach([self.value()], |value| {
+            let (code, constants): (Vec<_>, Vec<_>) =
+                (value.users().into_iter()).partition(|user| user.as_instruction().is_some());
+            found.extend(code.into_iter().filter_map(|user| user.as_instruction()));
+            constants
+        });
+        found
+    }
+
     /// Whether the value is a constant.
     fn is_known(&self) -> bool {
         match self.value() {
@@ -151,9 +143,8 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         let Value::ArrayValue(array) = self.value() else {
             return None;
         };
-        let is_text =
-            self.kind() == ValueKind::LLVMConstantDataArrayValueKind && array.is_const_string();
-        let bytes = array.as_const_string().filter(|_| is_text)?;
+        let is_data = self.kind() == ValueKind::LLVMConstantDataArrayValueKind;
+        let bytes = (is_data && array.is_const_string()).then(|| array.as_const_string())??;
         let whole = String::from_utf8_lossy(bytes);
         Some(whole.strip_suffix('\0').unwrap_or(&whole).to_owned())
     }
@@ -175,10 +166,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
     fn location(&self) -> Location {
         self.as_instruction().map(Location::of).unwrap_or_default()
-    }
-
-    fn replace_uses_with(&self, other: Value<'m>) {
-        ext::replace_uses(&self.value(), &other);
     }
 }
 
@@ -267,9 +254,8 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     fn incoming(&self) -> Vec<(Value<'m>, Block<'m>)> {
         let phi = PhiValue::try_from(self.instruction()).expect("a phi");
-        phi.get_incomings()
-            .map(|(value, block)| (value.value(), block))
-            .collect()
+        let incoming = phi.get_incomings();
+        incoming.map(|(it, from)| (it.value(), from)).collect()
     }
 
     fn allows_contraction(&self) -> bool {
@@ -279,10 +265,9 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     /// Copies the fast-math flags except contraction to `other`, unless `other` was folded to a constant.
     fn copy_fast_math_but_contraction(&self, other: Value<'m>) {
-        if let (Ok(flags), Some(other)) = (
-            self.instruction().get_fast_math_flags(),
-            other.as_instruction(),
-        ) && other.can_use_fast_math_flags()
+        let flags = self.instruction().get_fast_math_flags();
+        if let (Ok(flags), Some(other)) = (flags, other.as_instruction())
+            && other.can_use_fast_math_flags()
         {
             let set = other.set_fast_math_flags(flags - FastMathFlags::AllowContract);
             set.expect("an operation with fast-math flags");
@@ -320,9 +305,8 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 
     fn set_scopes(&self, own: Scope, other: Scope) {
         for (name, scope) in [("alias.scope", own), ("noalias", other)] {
-            let set = self
-                .instruction()
-                .set_metadata(scope.0, context().get_kind_id(name));
+            let (access, kind) = (self.instruction(), context().get_kind_id(name));
+            let set = access.set_metadata(scope.0, kind);
             set.expect("a list of scopes is a node");
         }
     }
@@ -366,9 +350,8 @@ extension! {
                 return self.value();
             }
             let generic = Type::pointer(0).into_pointer_type();
-            self.as_pointer_value()
-                .const_address_space_cast(generic)
-                .value()
+            let address = self.as_pointer_value();
+            address.const_address_space_cast(generic).value()
         }
 
         /// Gives the variable internal linkage, and removes it from its comdat.

@@ -3,7 +3,7 @@
 use super::traits::*;
 use super::{Module, Opcode, Value};
 
-const ANNOTATIONS: &str = "llvm.global.annotations";
+pub const ANNOTATIONS: &str = "llvm.global.annotations";
 
 const MOVED: &str = "superstep.moved";
 
@@ -52,19 +52,13 @@ impl Module {
             }
             let initial = |index| row.operand(index).as_variable()?.initial_value();
             let numbers = initial(4).map(|numbers| numbers.operands());
-            let numbers = numbers.unwrap_or_default().into_iter();
+            let numbers = numbers.into_iter().flatten();
             Some(Annotation {
                 value,
                 text: initial(1)?.constant_text()?,
-                numbers: numbers
-                    .filter_map(|number| number.constant_integer())
-                    .collect(),
+                numbers: numbers.filter_map(|it| it.constant_integer()).collect(),
             })
         });
         annotations.collect()
-    }
-
-    pub fn delete_annotations(&mut self) {
-        self.delete_unused(ANNOTATIONS);
     }
 }

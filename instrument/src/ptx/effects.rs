@@ -34,13 +34,7 @@ fn effect(instruction: &Instruction) -> Effect {
     };
     match (base, first) {
         ("ld", _) if is_strong(instruction) => Effect::Acts,
-        ("ld", _)
-            if ["nc", "const", "param"]
-                .iter()
-                .any(|word| instruction.has(word)) =>
-        {
-            Effect::None
-        }
+        ("ld", _) if instruction.has_any(&["nc", "const", "param"]) => Effect::None,
         ("ld" | "ldu" | "ldmatrix" | "suld", _) | ("wmma", Some("load")) => Effect::Reads,
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))

@@ -28,6 +28,7 @@ pub fn operations<'m>(
         let index = operand.checked_sub(outputs)?;
         call.arguments().get(index).copied()
     };
+    let number = |operand| argument(operand).filter(|value| value.ty().is_int_type());
     let mut found = Vec::new();
     let instructions: Vec<&Instruction> = parsed.instructions().collect();
     for (index, instruction) in instructions.iter().enumerate() {
@@ -38,27 +39,20 @@ pub fn operations<'m>(
         let guard = match instruction.guard {
             Some(guard) => {
                 let (operand, zero) = comparison_with_zero(before, guard.predicate)?;
-                let value = argument(operand).filter(|v| v.ty().is_int_type())?;
-                let zero = zero != guard.negated;
+                let (value, zero) = (number(operand)?, zero != guard.negated);
                 Some(Guard { value, zero })
             }
             None => None,
         };
-        let lines = match access.lines {
-            None => None,
-            Some((tile, stride)) => {
-                let stride = match stride {
-                    None => None,
-                    Some(Number::Fixed(elements)) => {
-                        Some(Type::int(64).constant(u64::from(elements)))
-                    }
-                    Some(Number::Operand(operand)) => {
-                        Some(argument(operand).filter(|v| v.ty().is_int_type())?)
-                    }
-                };
-                Some(Lines { tile, stride })
-            }
-        };
+        let mut lines = None;
+        if let Some((tile, stride)) = access.lines {
+            let stride = match stride {
+                Some(Number::Fixed(elements)) => Some(Type::int(64).constant(elements.into())),
+                Some(Number::Operand(operand)) => Some(number(operand)?),
+                None => None,
+            };
+            lines = Some(Lines { tile, stride });
+        }
         found.push(MemoryOperation {
             pointer: argument(access.place.operand)?,
             op: access.op,
@@ -73,11 +67,9 @@ pub fn operations<'m>(
         });
     }
     // A branch may skip or repeat an access.
-    let labels = parsed
-        .statements
-        .iter()
-        .any(|s| matches!(s, Statement::Label(_)));
-    (found.is_empty() || !labels).then_some(found)
+    let mut statements = parsed.statements.iter();
+    let branches = statements.any(|it| matches!(it, Statement::Label(_)));
+    (found.is_empty() || !branches).then_some(found)
 }
 
 /// Returns the last of these instructions to write a register, and its index; `None` if it is guarded.
@@ -85,13 +77,9 @@ fn definition<'t>(
     before: &[&'t Instruction],
     register: Register,
 ) -> Option<(&'t Instruction, usize)> {
-    let place = before
-        .iter()
-        .rposition(|i| i.operands.first().is_some_and(|to| writes(to, register)))?;
-    before[place]
-        .guard
-        .is_none()
-        .then_some((before[place], place))
+    let is_it = |it: &&Instruction| (it.operands.first()).is_some_and(|to| writes(to, register));
+    let place = before.iter().rposition(is_it)?;
+    (before[place].guard.is_none()).then_some((before[place], place))
 }
 
 fn writes(result: &Operand, register: Register) -> bool {
@@ -106,19 +94,13 @@ fn writes(result: &Operand, register: Register) -> bool {
 /// Parses a definition such as `setp.ne.b32 p, $n, 0`: returns the operand, and whether the predicate holds for zero.
 fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<(usize, bool)> {
     let (test, _) = definition(before, predicate)?;
-    let zero = match test.modifiers.first()?.as_str() {
-        "ne" => false,
-        "eq" => true,
+    let zero = match (test.opcode.as_str(), test.modifiers.first()?.as_str()) {
+        ("setp", "ne") => false,
+        ("setp", "eq") => true,
         _ => return None,
     };
-    match (test.opcode.as_str(), &test.operands[1..]) {
-        (
-            "setp",
-            [
-                Operand::Register(Register::Argument(n)),
-                Operand::Integer(0),
-            ],
-        ) => Some((*n, zero)),
+    match (Number::of(test.operands.get(1)?)?, &test.operands[2..]) {
+        (Number::Operand(operand), [Operand::Integer(0)]) => Some((operand, zero)),
         _ => None,
     }
 }
@@ -156,21 +138,19 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     if addresses.is_empty() {
         return Some(None);
     }
-    let elsewhere = ["shared", "local", "param", "const"];
     let op = match instruction.opcode.as_str() {
         "cp" => return copy(before, instruction, &addresses),
         "wmma" => return matrix(before, instruction, addresses[0]),
         // The last two only access shared memory.
         "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
         | "ldmatrix" | "stmatrix" => return Some(None),
-        _ if elsewhere.iter().any(|space| instruction.has(space)) => return Some(None),
+        _ if instruction.has_any(&["shared", "local", "param", "const"]) => return Some(None),
         "ld" | "ldu" => Op::Load,
         "st" => Op::Store,
         "atom" | "red" => {
             let mut modifiers = instruction.modifiers.iter();
-            modifiers
-                .find_map(|m| named_atomic_op(m))
-                .unwrap_or(Op::AtomicOther)
+            let op = modifiers.find_map(|word| named_atomic_op(word));
+            op.unwrap_or(Op::AtomicOther)
         }
         _ => return None,
     };
@@ -230,10 +210,8 @@ fn copy(
     // The destination's space comes first.
     let Some(space) = modifiers.iter().position(|m| *m == "global") else {
         // This is a copy between the CTAs of a cluster.
-        return modifiers
-            .iter()
-            .any(|m| m.starts_with("shared"))
-            .then_some(None);
+        let mut spaces = modifiers.iter();
+        return (spaces.any(|it| it.starts_with("shared"))).then_some(None);
     };
     let from_global = modifiers[..space].iter().any(|m| m.starts_with("shared"));
     let address = addresses.get(usize::from(from_global))?;

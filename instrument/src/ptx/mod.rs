@@ -19,15 +19,14 @@ pub fn waits(instruction: &Instruction) -> bool {
     match instruction.opcode.as_str() {
         "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
         | "nanosleep" | "mma" | "wmma" | "ldmatrix" | "stmatrix" => true,
-        "mbarrier" => instruction.has("test_wait") || instruction.has("try_wait"),
-        "ld" => instruction.has("acquire") || instruction.has("relaxed"),
+        "mbarrier" => instruction.has_any(&["test_wait", "try_wait"]),
+        "ld" => instruction.has_any(&["acquire", "relaxed"]),
         _ => false,
     }
 }
 
 pub fn is_strong(instruction: &Instruction) -> bool {
-    let words = ["volatile", "relaxed", "acquire", "release", "mmio", "cv"];
-    words.iter().any(|word| instruction.has(word))
+    instruction.has_any(&["volatile", "relaxed", "acquire", "release", "mmio", "cv"])
 }
 
 /// Whether a template only computes, loads and stores, independently of the thread that runs it and unobserved by others.

@@ -66,15 +66,19 @@ impl Instruction {
         modifiers.any(|m| m == word || m.split_once("::").is_some_and(|(space, _)| space == word))
     }
 
+    pub fn has_any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.has(word))
+    }
+
     pub fn kinds(&self) -> Vec<Kind> {
         let modifiers = self.modifiers.iter();
         modifiers.filter_map(|word| Kind::of(word)).collect()
     }
 
     pub fn mnemonic(&self) -> String {
-        let parts = self.modifiers.iter().map(String::as_str);
-        let parts: Vec<&str> = std::iter::once(self.opcode.as_str()).chain(parts).collect();
-        parts.join(".")
+        [std::slice::from_ref(&self.opcode), &self.modifiers]
+            .concat()
+            .join(".")
     }
 }
 
@@ -98,6 +102,7 @@ impl Template {
             scopes: Scopes::default(),
             result: Template::default(),
         };
+        parser.scopes.open();
         while parser.at < parser.tokens.len() {
             parser.statement()?;
         }
@@ -125,6 +130,10 @@ struct Parser {
 }
 
 impl Parser {
+    fn require(&self, holds: bool) -> Result<()> {
+        if holds { Ok(()) } else { self.error() }
+    }
+
     fn error<T>(&self) -> Result<T> {
         let from = self.at.saturating_sub(3);
         let near = self.tokens.iter().skip(from).take(6).map(|t| match t {
@@ -141,21 +150,16 @@ impl Parser {
     }
 
     fn expect(&mut self, mark: char) -> Result<()> {
-        if self.take(mark) {
-            Ok(())
-        } else {
-            self.error()
-        }
+        let found = self.take(mark);
+        self.require(found)
     }
 
     fn word(&mut self) -> Result<String> {
-        match self.tokens.get(self.at) {
-            Some(Token::Word(word)) => {
-                self.at += 1;
-                Ok(word.clone())
-            }
-            _ => self.error(),
-        }
+        let Some(Token::Word(word)) = self.tokens.get(self.at).cloned() else {
+            return self.error();
+        };
+        self.at += 1;
+        Ok(word)
     }
 
     fn register(&mut self) -> Result<Register> {
@@ -170,11 +174,8 @@ impl Parser {
             return Ok(());
         }
         if self.take('}') {
-            return if self.scopes.close() {
-                Ok(())
-            } else {
-                self.error()
-            };
+            let is_open = self.scopes.close();
+            return self.require(is_open);
         }
         if self.take(';') {
             return Ok(());
@@ -200,9 +201,7 @@ impl Parser {
         if !self.at_end() {
             operands = self.list()?;
         }
-        if !self.at_end() {
-            return self.error();
-        }
+        self.require(self.at_end())?;
         let instruction = Instruction {
             guard,
             opcode,
@@ -216,18 +215,14 @@ impl Parser {
 
     /// Whether a statement ends here. The last one needs no semicolon.
     fn at_end(&self) -> bool {
-        matches!(
-            self.tokens.get(self.at),
-            None | Some(Token::Mark(';' | '}'))
-        )
+        let next = self.tokens.get(self.at);
+        matches!(next, None | Some(Token::Mark(';' | '}')))
     }
 
     /// Parses `.reg .b32 a, b<4>;` or `.reg .v2 .b32 c;`; ignores debugging directives and hints.
     fn directive(&mut self, directive: &str) -> Result<()> {
         let Some(kind) = directive.strip_prefix("reg") else {
-            if !["pragma", "loc"].contains(&directive) {
-                return self.error();
-            }
+            self.require(["pragma", "loc"].contains(&directive))?;
             while !self.at_end() {
                 self.at += 1;
             }

@@ -10,14 +10,9 @@ struct Named {
     count: Option<usize>,
 }
 
-/// Nested scopes, innermost last.
+/// Nested scopes, innermost last. The first one is the template itself.
+#[derive(Default)]
 pub struct Scopes(Vec<HashMap<String, Named>>);
-
-impl Default for Scopes {
-    fn default() -> Self {
-        Scopes(vec![HashMap::new()])
-    }
-}
 
 impl Scopes {
     pub fn open(&mut self) {

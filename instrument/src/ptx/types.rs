@@ -11,6 +11,14 @@ pub enum Class {
     Predicate,
 }
 
+const CLASSES: [(&str, Class); 5] = [
+    ("b", Class::Bits),
+    ("u", Class::Unsigned),
+    ("s", Class::Signed),
+    ("f", Class::Float),
+    ("bf", Class::Brain),
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     pub class: Class,
@@ -38,15 +46,10 @@ impl Kind {
         };
         let digits = scalar.find(|c: char| c.is_ascii_digit());
         let (class, bits) = scalar.split_at(digits.unwrap_or(scalar.len()));
-        let class = match class {
-            "b" => Class::Bits,
-            "u" => Class::Unsigned,
-            "s" => Class::Signed,
-            "f" => Class::Float,
-            "bf" => Class::Brain,
-            "pred" => return Some(Kind::PREDICATE),
-            _ => return None,
-        };
+        if class == "pred" {
+            return Some(Kind::PREDICATE);
+        }
+        let (_, class) = *CLASSES.iter().find(|(name, _)| *name == class)?;
         let bits: u32 = bits.parse().ok()?;
         let kind = Kind { class, bits, lanes };
         let least = if kind.is_float() { 16 } else { 8 };
@@ -71,13 +74,9 @@ impl Kind {
     }
 
     pub fn name(self) -> String {
-        let class = match self.class {
-            Class::Bits => "b",
-            Class::Unsigned => "u",
-            Class::Signed => "s",
-            Class::Float => "f",
-            Class::Brain => "bf",
-            Class::Predicate => return "pred".to_owned(),
+        let class = CLASSES.iter().find(|(_, class)| *class == self.class);
+        let Some((class, _)) = class else {
+            return "pred".to_owned();
         };
         match self.lanes {
             1 => format!("{class}{}", self.bits),

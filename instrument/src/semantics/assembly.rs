@@ -38,11 +38,6 @@ pub fn drop_unused(module: &Module) {
 }
 
 fn pieces(module: &Module) -> impl Iterator<Item = (Call<'_>, String)> {
-    let functions = module.defined_functions().into_iter();
-    functions
-        .flat_map(|function| function.calls())
-        .filter_map(|call| {
-            let (template, _) = call.callee().inline_assembly()?;
-            Some((call, template))
-        })
+    let calls = module.instructions().filter_map(|it| it.as_call());
+    calls.filter_map(|call| Some((call, call.callee().inline_assembly()?.0)))
 }

@@ -11,17 +11,12 @@ use crate::space::{Analysis, Fact, Space};
 /// space of generic ones across functions.
 pub fn sign_extend(module: &Module, cpu: bool) {
     let analysis = Analysis::of(module);
-    let is_narrow = |pointer| {
-        matches!(
-            analysis.fact(pointer),
-            Fact::Is(Space::Shared | Space::Local)
-        )
-    };
+    let narrow = [Space::Shared, Space::Local].map(Fact::Is);
     for instruction in module.instructions() {
         if instruction.get_opcode() == GetElementPtr
             && instruction.ty().is_pointer_type()
             && (cpu || instruction.ty().address_space() == 0)
-            && is_narrow(instruction.operand(0))
+            && narrow.contains(&analysis.fact(instruction.operand(0)))
         {
             sign_extend_in(instruction);
         }

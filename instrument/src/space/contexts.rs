@@ -15,6 +15,7 @@ const MAXIMUM_CONTEXTS: usize = 32;
 /// Function, and the facts about its pointer parameters in order.
 pub type Context<'m> = (Function<'m>, Vec<Fact>);
 
+#[derive(Default)]
 pub struct Contexts<'m> {
     pub reached: Vec<Context<'m>>,
     pub targets: HashMap<(Context<'m>, Call<'m>), Context<'m>>,
@@ -93,28 +94,25 @@ pub fn find<'m>(
         .map(|f| undecided(*f))
         .collect();
     loop {
-        let (reached, changed) = solver.sweep(&roots);
+        let (contexts, changed) = solver.sweep(&roots);
         if !changed {
-            let targets = solver.targets(&reached);
-            return Contexts { reached, targets };
+            return contexts;
         }
     }
 }
 
 impl<'m> Solver<'m> {
     /// Makes one pass over everything reachable from the roots with the current facts.
-    fn sweep(&mut self, roots: &[Context<'m>]) -> (Vec<Context<'m>>, bool) {
-        let (mut reached, mut seen) = (Vec::new(), HashSet::new());
+    fn sweep(&mut self, roots: &[Context<'m>]) -> (Contexts<'m>, bool) {
+        let (mut contexts, mut seen) = (Contexts::default(), HashSet::new());
         let mut pending: Vec<Context> = roots.iter().rev().cloned().collect();
         let mut changed = false;
         while let Some(context) = pending.pop() {
             if !seen.insert(context.clone()) {
                 continue;
             }
-            self.counts
-                .entry(context.0)
-                .or_default()
-                .insert(context.1.clone());
+            let known = self.counts.entry(context.0).or_default();
+            known.insert(context.1.clone());
             let mut facts = context.1.iter();
             for parameter in context.0.parameters() {
                 for (part, fact) in (0..parameter.ty().pointers()).zip(&mut facts) {
@@ -127,36 +125,19 @@ impl<'m> Solver<'m> {
                     solver: self,
                     context: &context,
                 };
-                if let Some((call, callee)) = defined_callee(instruction) {
-                    pending.push(view.target(call, callee));
+                if let Some(call) = instruction.as_call()
+                    && let Some(callee) = call.defined_function()
+                {
+                    let target = view.target(call, callee);
+                    pending.push(target.clone());
+                    contexts.targets.insert((context.clone(), call), target);
                 }
                 for (value, part, fact) in view.tell(instruction) {
                     changed |= raise(&mut self.facts, (context.clone(), value, part), fact);
                 }
             }
-            reached.push(context);
+            contexts.reached.push(context);
         }
-        (reached, changed)
+        (contexts, changed)
     }
-
-    fn targets(&self, reached: &[Context<'m>]) -> HashMap<(Context<'m>, Call<'m>), Context<'m>> {
-        let mut targets = HashMap::new();
-        for context in reached {
-            let view = View {
-                solver: self,
-                context,
-            };
-            for instruction in self.bodies.get(&context.0).into_iter().flatten() {
-                if let Some((call, callee)) = defined_callee(*instruction) {
-                    targets.insert((context.clone(), call), view.target(call, callee));
-                }
-            }
-        }
-        targets
-    }
-}
-
-fn defined_callee<'m>(instruction: Instruction<'m>) -> Option<(Call<'m>, Function<'m>)> {
-    let call = instruction.as_call()?;
-    Some((call, call.defined_function()?))
 }

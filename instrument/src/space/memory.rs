@@ -27,12 +27,9 @@ impl Memory {
         if only_global_pointers_reach_memory(module, analysis) {
             return Memory::GLOBAL;
         }
-        let decided = |holds: bool| {
-            if holds {
-                Fact::Is(Space::Global)
-            } else {
-                Fact::Mixed
-            }
+        let decided = |holds| match holds {
+            true => Fact::Is(Space::Global),
+            false => Fact::Mixed,
         };
         let constants_fine = (module.variables().into_iter())
             .filter(|v| v.ty().address_space() == space::CONSTANT)

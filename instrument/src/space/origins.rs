@@ -2,13 +2,8 @@
 
 use super::transfer::{Facts, handed_on};
 use super::{Analysis, Fact, Space, returned};
-use crate::ir::{
-    Location,
-    Opcode::{self, *},
-    Value,
-    ValueKind::*,
-    traits::*,
-};
+use crate::ir::Opcode::{self, *};
+use crate::ir::{Location, Value, ValueKind::*, traits::*};
 use std::collections::HashSet;
 use superstep_trace::display_name;
 
@@ -39,10 +34,8 @@ impl<'m> Analysis<'m> {
         let (mut chain, mut seen, mut next) = (Vec::new(), HashSet::new(), Some((pointer, 0)));
         while let Some(place) = next.filter(|p| seen.insert(*p) && chain.len() < LONGEST_CHAIN) {
             chain.push(self.describe(place));
-            next = self
-                .predecessors(place)
-                .into_iter()
-                .find(|(value, part)| self.part(*value, *part) != Fact::Unknown);
+            let mut before = self.predecessors(place).into_iter();
+            next = before.find(|(value, part)| self.part(*value, *part) != Fact::Unknown);
         }
         chain
     }
@@ -97,17 +90,13 @@ impl<'m> Analysis<'m> {
             name => format!("{kind} {}", display_name(&name)),
         };
         if let Some((function, index)) = value.as_parameter() {
-            let how = if function.is_by_value(index) {
-                "by-value "
-            } else {
-                ""
-            };
-            let whose = if function.is_kernel() {
-                "kernel"
-            } else {
-                "function"
-            };
             let name = display_name(&function.name());
+            let (how, whose) = match (function.is_by_value(index), function.is_kernel()) {
+                (true, true) => ("by-value ", "kernel"),
+                (true, false) => ("by-value ", "function"),
+                (false, true) => ("", "kernel"),
+                (false, false) => ("", "function"),
+            };
             return format!("{how}parameter {index} of {whose} {name}");
         }
         let words = match (value.kind(), value.opcode()) {

@@ -10,14 +10,10 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
 ) -> bool {
+    let allowed = [Fact::Unknown, Fact::Is(Space::Global)];
     let fine = |value: Value<'m>| {
         value.kind() == ValueKind::LLVMFunctionValueKind
-            || (0..value.ty().pointers()).all(|part| {
-                matches!(
-                    analysis.part(value, part),
-                    Fact::Unknown | Fact::Is(Space::Global)
-                )
-            })
+            || (0..value.ty().pointers()).all(|part| allowed.contains(&analysis.part(value, part)))
     };
     let fine_instruction = |instruction: Instruction<'m>| {
         let written = match instruction.get_opcode() {

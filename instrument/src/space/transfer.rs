@@ -54,9 +54,8 @@ pub(super) trait Facts<'m> {
     /// Returns the fact about an instruction that defines a pointer (the set *POp* in Rieber 2017).
     fn transfer(&self, instruction: Instruction<'m>, part: u32) -> Fact {
         if let Some(handed_on) = handed_on(instruction.value(), part) {
-            let facts = handed_on
-                .into_iter()
-                .map(|(value, part)| self.part(value, part));
+            let facts = handed_on.into_iter();
+            let facts = facts.map(|(value, part)| self.part(value, part));
             return facts.fold(Fact::Unknown, join);
         }
         match instruction.get_opcode() {

@@ -23,28 +23,15 @@ pub struct Body {
 pub struct Ids<'m> {
     pub frame: Value<'m>,
     pub thread: Value<'m>,
-    pub tid: [Value<'m>; 3],
-    pub ntid: [Value<'m>; 3],
-    pub ctaid: [Value<'m>; 3],
-    pub nctaid: [Value<'m>; 3],
+    /// `tid`, `ntid`, `ctaid` and `nctaid`, in the order of [`Register::Coordinate`].
+    pub groups: [[Value<'m>; 3]; 4],
 }
 
 impl<'m> Ids<'m> {
     const COUNT: usize = 14;
 
-    fn types() -> Vec<Type> {
-        let mut types = vec![Type::int(32); Self::COUNT];
-        types[0] = Type::pointer(0);
-        types
-    }
-
     pub fn values(&self) -> Vec<Value<'m>> {
-        [&[self.frame, self.thread], self.groups().as_flattened()].concat()
-    }
-
-    /// Returns the coordinates, in the order of [`Register::Coordinate`].
-    fn groups(&self) -> [[Value<'m>; 3]; 4] {
-        [self.tid, self.ntid, self.ctaid, self.nctaid]
+        [&[self.frame, self.thread], self.groups.as_flattened()].concat()
     }
 
     /// Returns the last parameters of a body or of one of its regions.
@@ -55,28 +42,26 @@ impl<'m> Ids<'m> {
         Ids {
             frame: own[0],
             thread: own[1],
-            tid: three(2),
-            ntid: three(5),
-            ctaid: three(8),
-            nctaid: three(11),
+            groups: [2, 5, 8, 11].map(three),
         }
     }
 }
 
 pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m>) {
     let kernel = described.function(module);
+    let mut ids = [Type::int(32); Ids::COUNT];
+    ids[0] = Type::pointer(0);
     let signature = Type::void()
         .function(&kernel.signature().parameters())
-        .with_parameters(&Ids::types());
+        .with_parameters(&ids);
     let name = format!("superstep.body.{}", described.name);
     let function = module.add_function(&name, signature);
     function.make_internal();
     function.set_attribute("nounwind");
     let parameters = kernel.parameters().into_iter();
     let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
-    append_copies(function, &kernel.get_basic_blocks(), &mut values, &|_| {
-        false
-    });
+    let blocks = kernel.get_basic_blocks();
+    append_copies(function, &blocks, &mut values, &|_| false);
     copy_written_parameters(module, kernel, function);
     replace_special_registers(function);
     let body = Body {
@@ -130,7 +115,7 @@ fn replace_special_registers(function: Function) {
                 let builder = Builder::before(call);
                 builder.binary(And, ids.thread, Type::int(32).constant(31))
             }
-            Some(Register::Coordinate(group, dimension)) => ids.groups()[group][dimension],
+            Some(Register::Coordinate(group, dimension)) => ids.groups[group][dimension],
         };
         call.replace_uses_with(value);
         call.erase();

@@ -28,12 +28,11 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
     if instructions.len() > MOST_INSTRUCTIONS {
         return None;
     }
-    let column = Ids::of(function).tid[0];
-    let tests: Vec<(Instruction, Test)> = instructions
-        .into_iter()
-        .filter_map(|instruction| Some((instruction, Test::of(instruction, column)?)))
-        .collect();
-    let mut special: Vec<u32> = tests.iter().map(|(_, test)| test.column).collect();
+    let column = Ids::of(function).groups[0][0];
+    let tests = instructions.into_iter();
+    let tests = tests.filter_map(|instruction| Some((instruction, test(instruction, column)?)));
+    let tests: Vec<(Instruction, (u32, bool))> = tests.collect();
+    let mut special: Vec<u32> = tests.iter().map(|(_, (column, _))| *column).collect();
     special.sort_unstable();
     special.dedup();
     if special.is_empty() || special.len() > MOST_COLUMNS {
@@ -41,40 +40,28 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
     }
     let name = format!("{}.others", function.name());
     let (others, copies) = duplicate(function, module, &name);
-    for (instruction, test) in tests {
-        let outcome = Type::int(1).constant(u64::from(test.holds_elsewhere));
-        let copy = copies[&instruction.value()].as_instruction();
-        copy.into_iter()
-            .for_each(|copy| copy.replace_uses_with(outcome));
+    for (instruction, (_, holds_elsewhere)) in tests {
+        let outcome = Type::int(1).constant(u64::from(holds_elsewhere));
+        copies[&instruction.value()].replace_uses_with(outcome);
     }
     Some(Columns { special, others })
 }
 
-/// Comparison with the same outcome for all threads in a row except the one in `column`.
-struct Test {
-    column: u32,
-    holds_elsewhere: bool,
-}
-
-impl Test {
-    fn of<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<Self> {
-        let holds_elsewhere = match instruction.get_icmp_predicate()? {
-            EQ => false,
-            NE => true,
-            _ => return None,
-        };
-        let compared = instruction.operand(0);
-        let mut number = instruction.operand(1).constant_integer()? as u32;
-        if compared != column {
-            // Even with overflow, the sum equals the number in only one column.
-            if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
-                return None;
-            }
-            number = number.wrapping_sub(compared.operand(1).constant_integer()? as u32);
+/// Returns the column of a comparison that has the same outcome for all other threads in a row, and that outcome.
+fn test<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<(u32, bool)> {
+    let holds_elsewhere = match instruction.get_icmp_predicate()? {
+        EQ => false,
+        NE => true,
+        _ => return None,
+    };
+    let compared = instruction.operand(0);
+    let mut number = instruction.operand(1).constant_integer()? as u32;
+    if compared != column {
+        // Even with overflow, the sum equals the number in only one column.
+        if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
+            return None;
         }
-        Some(Test {
-            column: number,
-            holds_elsewhere,
-        })
+        number = number.wrapping_sub(compared.operand(1).constant_integer()? as u32);
     }
+    Some((number, holds_elsewhere))
 }

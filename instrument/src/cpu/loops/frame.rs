@@ -18,9 +18,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn new() -> Self {
-        Layout { used_bytes: 4 }
-    }
+    /// The array of regions.
+    pub const EMPTY: Self = Layout { used_bytes: 4 };
 
     /// Adds an array with elements of `bytes` bytes, aligned to `alignment_bytes`, a power of two.
     pub fn place(&mut self, bytes: u64, alignment_bytes: u64) -> Place {
@@ -47,8 +46,9 @@ impl<'m> Frame<'m> {
     pub fn new(builder: &Builder<'m>, ids: &Ids<'m>) -> Self {
         let i64t = Type::int(64);
         let wide = |value| builder.cast(Opcode::ZExt, value, i64t);
-        let rows = builder.binary(Opcode::Mul, wide(ids.ntid[1]), wide(ids.ntid[2]));
-        let threads = builder.binary(Opcode::Mul, wide(ids.ntid[0]), rows);
+        let [width, height, depth] = ids.groups[1];
+        let rows = builder.binary(Opcode::Mul, wide(height), wide(depth));
+        let threads = builder.binary(Opcode::Mul, wide(width), rows);
         let more = builder.binary(Opcode::Add, threads, i64t.constant(THREADS_UNIT - 1));
         let capacity = builder.binary(Opcode::And, more, i64t.constant(!(THREADS_UNIT - 1)));
         Frame {

@@ -4,11 +4,8 @@
 //! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's threads
 //! (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread needs
 //! after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a region and a range of
-//! threads; it returns the region in which they continue. Threads that diverge at a barrier get separate calls.
-//!
-//! Kernels that wait in other ways (warp operations, barriers for some of the threads, barriers in functions that were not
-//! inlined, indirect calls), that end a thread in the middle of a function, or that have variable-size stack memory are not
-//! changed: their threads are fibers.
+//! threads; it returns the region in which they continue. Threads that diverge at a barrier get separate calls. Kernels that
+//! wait in other ways ([`CpuKernel::can_loop`]) or have variable-size stack memory are not changed: their threads are fibers.
 
 mod body;
 mod columns;
@@ -40,20 +37,8 @@ impl Loops {
     }
 }
 
-/// Makes the loops for each kernel; `None` where that is impossible. Must run while GPU operations are still intrinsics.
+/// Makes a kernel's loops; `None` if that is impossible. Must run while GPU operations are still intrinsics.
 pub fn add(
-    module: &mut Module,
-    machine: &Machine,
-    kernels: &[CpuKernel],
-    traced: bool,
-) -> Result<Vec<Option<Loops>>> {
-    let kernels = kernels.iter();
-    kernels
-        .map(|kernel| add_to(module, machine, kernel, traced))
-        .collect()
-}
-
-fn add_to(
     module: &mut Module,
     machine: &Machine,
     kernel: &CpuKernel,
@@ -112,6 +97,6 @@ pub fn is_barrier(call: Call) -> bool {
         && call.operand(0).constant_integer() == Some(0)
 }
 
-fn waits(instruction: Instruction) -> bool {
+pub fn waits_for_cta(instruction: Instruction) -> bool {
     instruction.as_call().is_some_and(is_barrier)
 }

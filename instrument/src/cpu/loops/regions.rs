@@ -2,7 +2,7 @@
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
-use super::{is_barrier, waits};
+use super::{is_barrier, waits_for_cta};
 use crate::ir::{
     Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, append_copies,
     traits::*,
@@ -40,8 +40,8 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
 /// `None` if the body cannot be cut.
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
-    let variables = Variables::of(module, function)?;
-    let waits = |block: &Block| block.instructions().into_iter().any(waits);
+    let variables = Variables::of(function)?;
+    let waits = |block: &Block| block.get_instructions().any(waits_for_cta);
     let blocks = function.get_basic_blocks().into_iter();
     let cutter = Cutter {
         module,
@@ -62,12 +62,11 @@ struct Variables<'m> {
     /// Variables that are only loaded and stored as a whole; most come from reg2mem.
     scalars: Vec<Instruction<'m>>,
     number: HashMap<Value<'m>, usize>,
-    /// All other variables, with their sizes in bytes.
-    others: Vec<(Instruction<'m>, u64)>,
+    others: Vec<Instruction<'m>>,
 }
 
 impl<'m> Variables<'m> {
-    fn of(module: &Module, function: Function<'m>) -> Option<Self> {
+    fn of(function: Function<'m>) -> Option<Self> {
         let entry = *function.get_basic_blocks().first()?;
         let (mut scalars, mut others) = (Vec::new(), Vec::new());
         for instruction in function.instructions() {
@@ -80,13 +79,10 @@ impl<'m> Variables<'m> {
                     if is_scalar(instruction) {
                         scalars.push(instruction);
                     } else {
-                        let bytes = module.allocated_size_bytes(instruction.alloca_type());
-                        others.push((instruction, bytes));
+                        others.push(instruction);
                     }
                 }
-                Invoke | IndirectBr | CallBr | VAArg => {
-                    return None;
-                }
+                Invoke | IndirectBr | CallBr | VAArg => return None,
                 _ => {}
             }
         }
@@ -99,6 +95,7 @@ impl<'m> Variables<'m> {
         })
     }
 
+    /// Returns the scalar that an instruction accesses, and whether it stores.
     fn access(&self, instruction: Instruction<'m>) -> Option<(usize, bool)> {
         let (operand, stores) = match instruction.get_opcode() {
             Load => (0, false),
@@ -111,7 +108,7 @@ impl<'m> Variables<'m> {
 
     fn live(&self, function: Function<'m>) -> HashMap<Block<'m>, BTreeSet<usize>> {
         let blocks = function.get_basic_blocks();
-        let (mut needs, mut sets) = (HashMap::new(), HashMap::new());
+        let (mut live, mut sets) = (HashMap::new(), HashMap::new());
         for block in &blocks {
             let (mut needed, mut set) = (BTreeSet::new(), BTreeSet::new());
             for (scalar, stores) in (block.instructions().into_iter())
@@ -123,26 +120,22 @@ impl<'m> Variables<'m> {
                     needed.insert(scalar);
                 }
             }
-            needs.insert(*block, needed);
+            live.insert(*block, needed);
             sets.insert(*block, set);
         }
-        let mut live = needs;
-        loop {
-            let mut changed = false;
+        let mut changed = true;
+        while changed {
+            changed = false;
             for block in blocks.iter().rev() {
-                let next = block.successors();
-                let more: Vec<usize> = (next.iter())
-                    .flat_map(|next| &live[next] - &sets[block])
-                    .collect();
+                let missing = |next| &live[&next] - &sets[block];
+                let more: Vec<usize> = block.successors().into_iter().flat_map(missing).collect();
                 let known = live.entry(*block).or_default();
-                let before = known.len();
-                known.extend(more);
-                changed |= known.len() > before;
-            }
-            if !changed {
-                return live;
+                for scalar in more {
+                    changed |= known.insert(scalar);
+                }
             }
         }
+        live
     }
 }
 
@@ -181,22 +174,20 @@ impl<'m> Cutter<'_, 'm> {
         if blocks.iter().map(|blocks| size(blocks)).sum::<usize>() > most {
             return None;
         }
-        let mut layout = Layout::new();
-        let mut kept: Vec<Option<Place>> = vec![None; self.variables.scalars.len()];
-        for (scalar, place) in kept.iter_mut().enumerate() {
-            let is_live = |start| self.live[start].contains(&scalar);
-            if starts.iter().any(is_live) {
-                let alloca = self.variables.scalars[scalar];
-                let bytes = self.module.allocated_size_bytes(alloca.alloca_type());
-                *place = Some(layout.place(bytes, u64::from(alloca.alignment_bytes())));
-            }
-        }
-        let others: Vec<(Instruction, Place)> = (self.variables.others.iter())
-            .map(|(alloca, bytes)| {
-                let alignment = u64::from(alloca.alignment_bytes());
-                (*alloca, layout.place(*bytes, alignment.max(16)))
+        let mut layout = Layout::EMPTY;
+        let mut place = |alloca: Instruction, least_alignment: u64| {
+            let bytes = self.module.allocated_size_bytes(alloca.alloca_type());
+            let alignment = u64::from(alloca.alignment_bytes());
+            layout.place(bytes, alignment.max(least_alignment))
+        };
+        let kept: Vec<Option<Place>> = (self.variables.scalars.iter().enumerate())
+            .map(|(scalar, alloca)| {
+                let is_live = |start| self.live[start].contains(&scalar);
+                starts.iter().any(is_live).then(|| place(*alloca, 1))
             })
             .collect();
+        let others = self.variables.others.iter();
+        let others: Vec<(Instruction, Place)> = others.map(|it| (*it, place(*it, 16))).collect();
         let regions = (starts.iter().zip(&blocks).enumerate())
             .map(|(number, (start, blocks))| self.region(number, *start, blocks, &kept, &others))
             .collect();
@@ -253,10 +244,9 @@ impl<'m> Cutter<'_, 'm> {
             let alloca = self.variables.scalars[scalar];
             if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca.value())) {
                 let (ty, address) = (alloca.alloca_type(), frame.address(builder, place));
-                let (from, to) = if to_frame {
-                    (*own, address)
-                } else {
-                    (address, *own)
+                let (from, to) = match to_frame {
+                    true => (*own, address),
+                    false => (address, *own),
                 };
                 builder.store(builder.load(ty, from), to);
             }
@@ -284,8 +274,10 @@ impl<'m> Cutter<'_, 'm> {
                     }
                     next
                 }
-                None if block.successors().is_empty() && returns(*block) => EXIT,
-                None => continue,
+                None => match block.get_terminator().map(Instruction::get_opcode) {
+                    Some(Return) => EXIT,
+                    _ => continue,
+                },
             };
             builder.return_value(Type::int(32).constant(u64::from(next)));
             if !exits.contains(&next) {
@@ -315,10 +307,4 @@ impl<'m> Cutter<'_, 'm> {
             }),
         }
     }
-}
-
-fn returns(block: Block) -> bool {
-    block
-        .get_terminator()
-        .is_some_and(|t| t.get_opcode() == Return)
 }

@@ -3,13 +3,9 @@
 //! recomputed only if that is cheap. This also makes the addresses in the loop regular.
 
 use super::body::Ids;
-use super::waits;
-use crate::ir::{
-    Builder, Function, Instruction,
-    Opcode::{self, *},
-    Value,
-    traits::*,
-};
+use super::waits_for_cta;
+use crate::ir::Opcode::{self, *};
+use crate::ir::{Builder, Function, Instruction, Value, traits::*};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum cost of a value that differs between threads.
@@ -26,20 +22,12 @@ struct Cost {
     varies: bool,
 }
 
-impl Cost {
-    fn none(varies: bool) -> Self {
-        Cost {
-            varies,
-            ..Cost::default()
-        }
-    }
-}
-
 pub fn run(function: Function) {
     let mut places = Places::of(function);
+    let ids = Ids::of(function);
     let mut costs = Costs {
         known: HashMap::new(),
-        varying: varying_parameters(function),
+        varying: ids.groups[0].into_iter().chain([ids.thread]).collect(),
     };
     for value in function.instructions() {
         if costs.of(value.value()).is_none() || value.get_opcode() == Alloca {
@@ -67,11 +55,6 @@ pub fn run(function: Function) {
     }
 }
 
-fn varying_parameters<'m>(function: Function<'m>) -> HashSet<Value<'m>> {
-    let ids = Ids::of(function);
-    ids.tid.into_iter().chain([ids.thread]).collect()
-}
-
 struct Places<'m> {
     segment: HashMap<Instruction<'m>, usize>,
     first: Vec<Instruction<'m>>,
@@ -92,7 +75,7 @@ impl<'m> Places<'m> {
                 // Phis come before the first instruction of their segment.
                 let number = first.len() - usize::from(!is_phi || !begins);
                 segment.insert(instruction, number);
-                begins |= waits(instruction);
+                begins |= waits_for_cta(instruction);
             }
         }
         Places {
@@ -131,7 +114,11 @@ impl<'m> Costs<'m> {
     /// Returns the cost of recomputing `value`; `None` if that is impossible or too expensive.
     fn of(&mut self, value: Value<'m>) -> Option<Cost> {
         let Some(instruction) = value.as_instruction() else {
-            return Some(Cost::none(self.varying.contains(&value)));
+            let varies = self.varying.contains(&value);
+            return Some(Cost {
+                varies,
+                ..Cost::default()
+            });
         };
         if let Some(known) = self.known.get(&value) {
             return *known;
@@ -143,11 +130,12 @@ impl<'m> Costs<'m> {
     }
 
     fn of_instruction(&mut self, value: Instruction<'m>) -> Option<Cost> {
+        let mut total = Cost::default();
         if value.get_opcode() == Alloca {
-            return Some(Cost::none(true));
+            total.varies = true;
+            return Some(total);
         }
         let own = operations(value)?;
-        let mut total = Cost::default();
         for operand in value.operands() {
             let of_operand = self.of(operand)?;
             total.uniform += of_operand.uniform;

@@ -44,10 +44,7 @@ pub fn make<'m>(
     let ids = Ids {
         frame,
         thread: zero,
-        tid: [zero; 3],
-        ntid: three(ntid),
-        ctaid: three(ctaid),
-        nctaid: three(nctaid),
+        groups: [[zero; 3], three(ntid), three(ctaid), three(nctaid)],
     };
     let log_starts = offset_of!(SuperstepThread, log_starts);
     let log_starts = traced.then(|| thread_field(module, &builder, pointer, log_starts));
@@ -58,12 +55,11 @@ pub fn make<'m>(
         module,
         function,
         body,
-        arguments,
+        arguments: &arguments,
         ids,
         start: &start,
         row_length: None,
         log_starts,
-        notes_thread: !body.is_repeatable,
     };
     let columns: Vec<Option<Columns>> = (regions.iter())
         // Logged accesses cannot be vectorised.
@@ -87,7 +83,7 @@ pub fn make<'m>(
     let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
     let builder = Builder::at_end(locate);
-    let [width, height, depth] = code.ids.ntid;
+    let [width, height, depth] = ids.groups[1];
     let row = builder.binary(UDiv, first, width);
     (start.x).set(&builder, builder.binary(URem, first, width));
     (start.y).set(&builder, builder.binary(URem, row, height));
@@ -103,17 +99,9 @@ pub fn make<'m>(
         let both = builder.binary(Or, first, last);
         for length in SHORT_ROWS {
             let row = i32t.constant(u64::from(length));
-            let ids = Ids {
-                ntid: [row, height, depth],
-                ..code.ids
-            };
-            let arguments = code.arguments.clone();
-            let code = Code {
-                ids,
-                arguments,
-                row_length: Some(length),
-                ..code
-            };
+            let row_length = Some(length);
+            let mut code = Code { row_length, ..code };
+            code.ids.groups[1][0] = row;
             let has_width = builder.compare(EQ, width, row);
             let rest = builder.binary(And, both, i32t.constant(u64::from(length) - 1));
             let is_whole = builder.compare(EQ, rest, zero);
@@ -129,36 +117,30 @@ pub fn make<'m>(
 
 /// Returns whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row does not count.
 fn may_have_short_rows(regions: &[Region]) -> bool {
-    let instructions: usize = (regions.iter())
-        .map(|region| region.function.instructions().len())
-        .sum();
+    let sizes = regions.iter().map(|it| it.function.instructions().len());
     let has_rows = |region: &Region| {
-        let [_, y, _] = Ids::of(region.function).tid;
+        let y = Ids::of(region.function).groups[0][1];
         !y.using_instructions().is_empty()
     };
-    instructions <= MOST_INSTRUCTIONS && regions.iter().any(has_rows)
+    sizes.sum::<usize>() <= MOST_INSTRUCTIONS && regions.iter().any(has_rows)
 }
 
-/// A local variable; optimisation turns it into a register.
-struct Variable<'m> {
-    place: Value<'m>,
-    ty: Type,
-}
+/// A local variable of 32 bits; optimisation turns it into a register.
+struct Variable<'m>(Value<'m>);
 
 impl<'m> Variable<'m> {
     fn new(builder: &Builder<'m>, value: Value<'m>) -> Self {
-        let ty = value.ty();
-        let place = builder.alloca(ty).value();
+        let place = builder.alloca(Type::int(32)).value();
         builder.store(value, place);
-        Variable { place, ty }
+        Variable(place)
     }
 
     fn get(&self, builder: &Builder<'m>) -> Value<'m> {
-        builder.load(self.ty, self.place)
+        builder.load(Type::int(32), self.0)
     }
 
     fn set(&self, builder: &Builder<'m>, value: Value<'m>) {
-        builder.store(value, self.place);
+        builder.store(value, self.0);
     }
 }
 
@@ -208,13 +190,12 @@ struct Code<'a, 'm> {
     module: &'m Module,
     function: Function<'m>,
     body: &'a Body,
-    arguments: Vec<Value<'m>>,
+    arguments: &'a [Value<'m>],
     ids: Ids<'m>,
     start: &'a Start<'m>,
     /// Length of all rows, if known; all rows are then complete.
     row_length: Option<u32>,
     log_starts: Option<Value<'m>>,
-    notes_thread: bool,
 }
 
 impl<'m> Code<'_, 'm> {
@@ -229,11 +210,11 @@ impl<'m> Code<'_, 'm> {
         let b = Builder::at_end(row);
         let first = start.thread.get(&b);
         let (x, count) = if self.row_length.is_some() {
-            (i32t.constant(0), self.ids.ntid[0])
+            (i32t.constant(0), self.ids.groups[1][0])
         } else {
             let x = start.x.get(&b);
             let left = b.binary(Sub, start.last.get(&b), first);
-            let room = b.binary(Sub, self.ids.ntid[0], x);
+            let room = b.binary(Sub, self.ids.groups[1][0], x);
             let is_shorter = b.compare(ULT, left, room);
             (x, b.select(is_shorter, left, room))
         };
@@ -254,7 +235,7 @@ impl<'m> Code<'_, 'm> {
         start.thread.set(&b, next);
         start.x.set(&b, i32t.constant(0));
         let next_y = b.binary(Add, y, one);
-        let is_layer_end = b.compare(EQ, next_y, self.ids.ntid[1]);
+        let is_layer_end = b.compare(EQ, next_y, self.ids.groups[1][1]);
         let following_y = b.select(is_layer_end, i32t.constant(0), next_y);
         start.y.set(&b, following_y);
         let next_z = b.binary(Add, z, one);
@@ -386,19 +367,13 @@ impl<'m> Code<'_, 'm> {
     ) -> Value<'m> {
         let start = self.start;
         let index = start.index.get(b);
-        let ids = Ids {
-            // A CTA has at most 1024 threads.
-            thread: b.sum_without_overflow(row.first, index),
-            tid: [
-                b.sum_without_overflow(row.x, index),
-                start.y.get(b),
-                start.z.get(b),
-            ],
-            ..self.ids
-        };
+        // A CTA has at most 1024 threads.
+        let thread = b.sum_without_overflow(row.first, index);
+        let mut ids = Ids { thread, ..self.ids };
+        let x = b.sum_without_overflow(row.x, index);
+        ids.groups[0] = [x, start.y.get(b), start.z.get(b)];
         self.enter_thread(b, &ids);
-        let mut arguments = self.arguments.clone();
-        arguments.extend(ids.values());
+        let arguments = [self.arguments, &ids.values()].concat();
         let next = b.call(callee, &arguments).value();
         if region.exits.len() > 1 {
             let all = b.binary(And, start.all.get(b), next);
@@ -420,11 +395,11 @@ impl<'m> Code<'_, 'm> {
             b.store(value, thread_address(module, b, field));
         };
         let lane = || b.binary(And, ids.thread, i32t.constant(31));
-        if self.notes_thread {
+        if !self.body.is_repeatable {
             set(ids.thread, offset_of!(SuperstepThread, thread));
         }
         if self.body.needs_thread_block {
-            for (value, index) in ids.tid.into_iter().zip(0..) {
+            for (value, index) in ids.groups[0].into_iter().zip(0..) {
                 set(value, COORDINATES[0] + 4 * index);
             }
             set(lane(), offset_of!(SuperstepThread, lane));

@@ -8,37 +8,27 @@ use anyhow::Result;
 pub fn build(code: &mut Code) -> Result<()> {
     let instruction = code.instruction;
     let words: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
-    match (instruction.opcode.as_str(), &words[..]) {
-        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..])
-        | (
-            "cp",
-            [
-                "async",
-                "bulk",
-                "commit_group" | "wait_group" | "prefetch",
-                ..,
-            ],
-        ) => Ok(()),
-        ("cp", ["async", "mbarrier", "arrive", rest @ ..]) => {
-            if !rest.contains(&"noinc") {
-                // Without `.noinc`, the arrival and its increment cancel out.
-                return Ok(());
+    let (is_bulk, words) = match (instruction.opcode.as_str(), &words[..]) {
+        ("mbarrier", [operation, ..]) => return barrier(code, operation),
+        ("cp", ["async", "bulk", words @ ..]) => (true, words),
+        ("cp", ["async", words @ ..]) => (false, words),
+        _ => return code.unknown(),
+    };
+    let unknown = ["tensor", "reduce", "multicast::cluster", "cp_mask"];
+    match words {
+        ["commit_group" | "wait_group" | "wait_all" | "prefetch", ..] => Ok(()),
+        ["mbarrier", "arrive", rest @ ..] => {
+            // Without `.noinc`, the arrival and its increment cancel out.
+            if rest.contains(&"noinc") {
+                let barrier = memory::pointer(code, &instruction.operands[0], true)?;
+                let arguments = [barrier, code.number(32, 1)];
+                code.support("mbarrier_arrive", Type::int(64), &arguments);
             }
-            let barrier = memory::pointer(code, &instruction.operands[0], true)?;
-            let arguments = [barrier, code.number(32, 1)];
-            code.support("mbarrier_arrive", Type::int(64), &arguments);
             Ok(())
         }
-        ("cp", ["async", "bulk", rest @ ..]) => {
-            let unknown = ["tensor", "reduce", "multicast::cluster", "cp_mask"];
-            if rest.iter().any(|word| unknown.contains(word)) {
-                return code.unknown();
-            }
-            bulk_copy(code)
-        }
-        ("cp", ["async", ..]) => copy(code),
-        ("mbarrier", [operation, ..]) => barrier(code, operation),
-        _ => code.unknown(),
+        words if is_bulk && words.iter().any(|word| unknown.contains(word)) => code.unknown(),
+        _ if is_bulk => bulk_copy(code),
+        _ => copy(code),
     }
 }
 
@@ -63,14 +53,13 @@ fn copy(code: &mut Code) -> Result<()> {
 
 /// Builds `cp.async.bulk`, which names the destination's space first.
 fn bulk_copy(code: &mut Code) -> Result<()> {
-    let mut spaces = code.instruction.modifiers[2..].iter();
-    let to_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));
-    let from_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));
+    let spaces = &code.instruction.modifiers;
+    let is_shared = |place: usize| (spaces.get(place)).is_some_and(|it| it.starts_with("shared"));
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
     };
-    let to = memory::pointer(code, to, to_shared)?;
-    let from = memory::pointer(code, from, from_shared)?;
+    let to = memory::pointer(code, to, is_shared(2))?;
+    let from = memory::pointer(code, from, is_shared(3))?;
     memory::check(code, &[to, from], 16);
     let size = code.operand(size, Kind::U32)?;
     code.access("copy", Type::void(), &[to, from, size, size]);

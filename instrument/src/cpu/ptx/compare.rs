@@ -1,6 +1,5 @@
 //! Comparisons.
 
-use super::moves::combine;
 use super::{Code, float};
 use crate::ir::{FloatPredicate as Real, IntPredicate as Int, Opcode, Type, Value, traits::*};
 use crate::ptx::{Class, Kind, Operand};
@@ -19,22 +18,17 @@ pub fn build(code: &mut Code) -> Result<()> {
             let holds = each(code, kind, [a, b])?;
             let with = with.first();
             match (to, &holds[..]) {
-                // Each number of a pair gets its own predicate.
-                (Operand::Both(first, second), &[low, high]) => {
-                    let (low, high) = (combine(code, low, with)?, combine(code, high, with)?);
+                (Operand::Both(first, second), &[low, ref rest @ ..]) => {
+                    // Each number of a pair gets its own predicate.
+                    let high = match rest {
+                        [high] => *high,
+                        _ => code.binary(Opcode::Xor, low, code.number(1, 1)),
+                    };
+                    let (low, high) = (code.combine(low, with)?, code.combine(high, with)?);
                     code.define(first, low, false)?;
                     code.define(second, high, false)
                 }
-                (Operand::Both(first, second), &[holds]) => {
-                    let not = code.binary(Opcode::Xor, holds, code.number(1, 1));
-                    let (holds, not) = (combine(code, holds, with)?, combine(code, not, with)?);
-                    code.define(first, holds, false)?;
-                    code.define(second, not, false)
-                }
-                (to, &[holds]) => {
-                    let holds = combine(code, holds, with)?;
-                    code.define(to, holds, false)
-                }
+                (to, &[holds]) => code.define(to, code.combine(holds, with)?, false),
                 _ => code.unknown(),
             }
         }
@@ -45,15 +39,31 @@ pub fn build(code: &mut Code) -> Result<()> {
             let class = result.class;
             let lane = Kind { class, bits, lanes };
             let (yes, no) = (code.number(bits, truth(lane)), code.number(bits, 0));
-            let mut numbers = Vec::new();
-            for holds in holds {
-                let holds = combine(code, holds, with.first())?;
-                numbers.push(code.builder.select(holds, yes, no));
-            }
-            let value = code.join(&numbers, lane);
+            let numbers = holds.into_iter().map(|holds| {
+                let holds = code.combine(holds, with.first())?;
+                Ok(code.builder.select(holds, yes, no))
+            });
+            let value = code.join(&numbers.collect::<Result<Vec<_>>>()?, lane);
             code.define(to, value, false)
         }
         _ => code.unknown(),
+    }
+}
+
+impl<'m> Code<'m, '_> {
+    /// Combines a predicate with another one, as `setp.lt.and` does.
+    fn combine(&self, value: Value<'m>, with: Option<&Operand>) -> Result<Value<'m>> {
+        let Some(with) = with else {
+            return Ok(value);
+        };
+        let with = self.operand(with, Kind::PREDICATE)?;
+        let operation = match self.instruction.modifiers.get(1).map(String::as_str) {
+            Some("and") => Opcode::And,
+            Some("or") => Opcode::Or,
+            Some("xor") => Opcode::Xor,
+            _ => return self.unknown(),
+        };
+        Ok(self.binary(operation, value, with))
     }
 }
 
@@ -74,11 +84,8 @@ fn each<'m>(code: &Code<'m, '_>, kind: Kind, [a, b]: [&Operand; 2]) -> Result<Ve
 }
 
 fn holds<'m>(code: &Code<'m, '_>, kind: Kind, a: Value<'m>, b: Value<'m>) -> Result<Value<'m>> {
-    let name = code
-        .instruction
-        .modifiers
-        .first()
-        .map_or("", String::as_str);
+    let name = code.instruction.modifiers.first();
+    let name = name.map_or("", String::as_str);
     if kind.is_float() {
         let predicate = match name {
             "eq" => Real::OEQ,

@@ -1,8 +1,8 @@
 //! Conversions.
 
-use super::{Code, float, integer};
+use super::{Code, float};
 use crate::ir::{Opcode::*, Type, Value, traits::*};
-use crate::ptx::{Class, Kind, Operand};
+use crate::ptx::{Class, Kind};
 use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
@@ -21,10 +21,10 @@ pub fn build(code: &mut Code) -> Result<()> {
         }
         // Packs two single-precision numbers; the first becomes the upper half.
         [result, upper, lower] if to.lanes == 2 && from.lanes == 1 => {
-            let half = |operand| Ok(convert(code, code.operand(operand, from)?, from, to.lane()));
-            let halves: [Result<Value>; 2] = [lower, upper].map(half);
-            let [lower, upper] = halves;
-            let value = code.join(&[lower?, upper?], to);
+            let half = |operand| -> Result<Value> {
+                Ok(convert(code, code.operand(operand, from)?, from, to.lane()))
+            };
+            let value = code.join(&[half(lower)?, half(upper)?], to);
             code.define(result, value, false)
         }
         _ => code.unknown(),
@@ -44,7 +44,7 @@ fn convert<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> V
     match (from.is_float(), to.is_float()) {
         (false, false) if code.has("sat") => {
             let wide = code.integer(value, 128, from.is_signed());
-            integer::saturate(code, wide, to)
+            code.saturate(wide, to)
         }
         (false, false) => code.integer(value, to.bits, from.is_signed()),
         (false, true) => float::saturated(code, of_integer(code, value, from, to), to),
@@ -93,7 +93,7 @@ fn to_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -
     let name = format!("{source}2{target}_{mode}{ftz}");
     let number = code.intrinsic(&name, Type::int(to.bits.max(32)), &[value]);
     if to.bits < 32 {
-        integer::saturate(code, number, to)
+        code.saturate(number, to)
     } else {
         number
     }
@@ -117,10 +117,7 @@ fn between_floats<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kin
         let letter = if wide_kind.bits == 32 { "f" } else { "d" };
         wide = code.intrinsic(&format!("{function}_{letter}"), wide.ty(), &[wide]);
     }
-    let double = |value: Value<'m>| match value.ty() {
-        ty if ty == Type::double() => value,
-        _ => code.builder.cast(FPExt, value, Type::double()),
-    };
+    let double = |value: Value<'m>| code.builder.cast(FPExt, value, Type::double());
     let result = match to.bits {
         16 => {
             let name = format!("{}_of_f64", to.name());
@@ -152,8 +149,5 @@ fn by_name(code: &mut Code) -> Result<()> {
     };
     let from = Kind::of(from).unwrap_or(Kind::new(Class::Bits, 16));
     let value = code.own_function(Type::int(bits), &code.inputs(from)?);
-    match code.to()? {
-        result @ Operand::Register(_) => code.define(result, value, false),
-        _ => code.unknown(),
-    }
+    code.define(code.to()?, value, false)
 }

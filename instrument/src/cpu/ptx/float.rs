@@ -2,7 +2,7 @@
 
 use super::Code;
 use crate::ir::{Opcode::*, Type, Value, traits::*};
-use crate::ptx::{Class, Kind};
+use crate::ptx::{Class, Kind, Operand};
 use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
@@ -48,12 +48,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
             code.intrinsic(&format!("div_full{ftz}"), ty, inputs)
         }
         ("rcp", &[a]) if approx && ftz.is_empty() => {
-            let one = match kind.bits {
-                32 => u64::from(1f32.to_bits()),
-                _ => 1f64.to_bits(),
-            };
-            let one = code.typed(code.number(kind.bits, one), kind);
-            builder.binary(FDiv, one, a)
+            builder.binary(FDiv, code.operand(&Operand::Double(1.0), kind)?, a)
         }
         ("ex2", [_]) => code.intrinsic(&format!("ex2_approx{ftz}_f32"), ty, inputs),
         ("tanh", [_]) => code.support("tanh_approx_f32", ty, inputs),
@@ -68,10 +63,10 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
         ("neg", &[a]) => flushed(code, builder.negate(a), kind),
         ("abs", &[a]) => {
             let a = flushed(code, a, kind);
-            with_sign_of(code, kind, a, code.typed(code.number(kind.bits, 0), kind))
+            let zero = code.operand(&Operand::Integer(0), kind)?;
+            copy_sign(code, kind, [zero, a])
         }
-        // The first operand gives the sign.
-        ("copysign", &[sign, magnitude]) => with_sign_of(code, kind, magnitude, sign),
+        ("copysign", &[from, to]) => copy_sign(code, kind, [from, to]),
         ("min" | "max", [_, _]) => {
             let nan = if code.has("NaN") { "_nan" } else { "" };
             let sign = if code.has("xorsign") {
@@ -115,15 +110,10 @@ fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
     Ok(flush(code, result, kind))
 }
 
-fn with_sign_of<'m>(
-    code: &Code<'m, '_>,
-    kind: Kind,
-    magnitude: Value<'m>,
-    sign: Value<'m>,
-) -> Value<'m> {
+fn copy_sign<'m>(code: &Code<'m, '_>, kind: Kind, [from, to]: [Value<'m>; 2]) -> Value<'m> {
     let bit = 1u64 << (kind.bits - 1);
     let masked = |value, mask| code.binary(And, code.bits_of(value), code.number(kind.bits, mask));
-    let bits = code.binary(Or, masked(magnitude, bit - 1), masked(sign, bit));
+    let bits = code.binary(Or, masked(to, bit - 1), masked(from, bit));
     code.typed(bits, kind)
 }
 

@@ -1,12 +1,8 @@
 //! Integer arithmetic and bit operations.
 
 use super::Code;
-use crate::ir::{
-    IntPredicate::*,
-    Opcode::{self, *},
-    Type, Value,
-    traits::*,
-};
+use crate::ir::Opcode::{self, *};
+use crate::ir::{IntPredicate::*, Type, Value, traits::*};
 use crate::ptx::{Class, Kind, Operand, Register};
 use anyhow::Result;
 
@@ -50,99 +46,80 @@ fn plain<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
             builder.select(negative, builder.binary(Sub, zero, a), a)
         }
         ("min" | "max", &[a, b]) => {
-            let chosen = choose(code, code.instruction.opcode == "max", kind, a, b);
+            let chosen = code.choose(code.instruction.opcode == "max", kind, a, b);
             if code.has("relu") {
-                choose(code, true, kind, chosen, zero)
+                code.choose(true, kind, chosen, zero)
             } else {
                 chosen
             }
         }
         ("sad", &[a, b, c]) => {
-            let more = choose(code, true, kind, a, b);
-            let less = choose(code, false, kind, a, b);
+            let more = code.choose(true, kind, a, b);
+            let less = code.choose(false, kind, a, b);
             builder.binary(Add, c, builder.binary(Sub, more, less))
         }
         _ => return code.unknown(),
     })
 }
 
-fn choose<'m>(
-    code: &Code<'m, '_>,
-    greater: bool,
-    kind: Kind,
-    a: Value<'m>,
-    b: Value<'m>,
-) -> Value<'m> {
-    let predicate = match (greater, kind.is_signed()) {
-        (false, false) => ULT,
-        (false, true) => SLT,
-        (true, false) => UGT,
-        (true, true) => SGT,
-    };
-    let takes_first = code.builder.compare(predicate, a, b);
-    code.builder.select(takes_first, a, b)
+impl<'m> Code<'m, '_> {
+    fn choose(&self, greater: bool, kind: Kind, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        let predicate = match (greater, kind.is_signed()) {
+            (false, false) => ULT,
+            (false, true) => SLT,
+            (true, false) => UGT,
+            (true, true) => SGT,
+        };
+        let takes_first = self.builder.compare(predicate, a, b);
+        self.builder.select(takes_first, a, b)
+    }
+
+    /// Saturates a wide signed number to the range of `kind`, and truncates it to the width of `kind`.
+    pub fn saturate(&self, wide: Value<'m>, kind: Kind) -> Value<'m> {
+        let bits = wide.ty().scalar_bits();
+        let is_signed = kind.is_signed();
+        let most = u64::MAX >> (64 + u32::from(is_signed) - kind.bits);
+        let least = if is_signed { !most } else { 0 };
+        // Constants have at most 64 bits, so the bounds are extended.
+        let bound = |value| self.integer(self.number(64.min(bits), value), bits, is_signed);
+        let signed = Kind::new(Class::Signed, bits);
+        let limited = self.choose(true, signed, wide, bound(least));
+        let limited = self.choose(false, signed, limited, bound(most));
+        self.integer(limited, kind.bits, false)
+    }
+
+    fn saturating(&self, operation: Opcode, [a, b]: [Value<'m>; 2], kind: Kind) -> Value<'m> {
+        let wide = |value| self.integer(value, 2 * kind.bits, true);
+        self.saturate(self.binary(operation, wide(a), wide(b)), kind)
+    }
+
+    /// Adds or subtracts, with carry-in and carry-out where the instruction has them.
+    fn with_carry(&mut self, kind: Kind, operation: Opcode, [a, b]: [Value<'m>; 2]) -> Value<'m> {
+        let gives = self.has("cc");
+        let bits = if gives { 2 * kind.bits } else { kind.bits };
+        let (a, b) = (self.integer(a, bits, false), self.integer(b, bits, false));
+        let mut sum = self.binary(operation, a, b);
+        if self.instruction.opcode.ends_with('c') {
+            let carry = self.integer(self.read(Register::Carry), bits, false);
+            sum = self.binary(operation, sum, carry);
+        }
+        if gives {
+            let above = self.binary(LShr, sum, self.number(bits, u64::from(kind.bits)));
+            let carry = self.integer(above, 1, false);
+            self.write(Register::Carry, carry);
+        }
+        self.integer(sum, kind.bits, false)
+    }
 }
 
-/// Saturates a wide signed number to the range of `kind`, and truncates it to the width of `kind`.
-pub fn saturate<'m>(code: &Code<'m, '_>, wide: Value<'m>, kind: Kind) -> Value<'m> {
-    let bits = wide.ty().scalar_bits();
-    let (least, most) = if kind.is_signed() {
-        let least = -1i64 << (kind.bits - 1);
-        (least as u64, u64::MAX >> (65 - kind.bits))
-    } else {
-        (0, u64::MAX >> (64 - kind.bits))
-    };
-    // Constants have at most 64 bits, so the bounds are extended.
-    let bound = |value: u64| code.integer(code.number(64.min(bits), value), bits, kind.is_signed());
-    let signed = Kind::new(Class::Signed, bits);
-    let limited = choose(code, true, signed, wide, bound(least));
-    let limited = choose(code, false, signed, limited, bound(most));
-    code.integer(limited, kind.bits, false)
-}
-
-fn saturating<'m>(
-    code: &Code<'m, '_>,
-    operation: Opcode,
-    [a, b]: [Value<'m>; 2],
-    kind: Kind,
-) -> Value<'m> {
-    let wide = |value| code.integer(value, 2 * kind.bits, true);
-    saturate(code, code.binary(operation, wide(a), wide(b)), kind)
-}
-
-/// Adds or subtracts, with carry-in and carry-out where the instruction has them.
 fn sum<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let inputs = *code.exactly(&code.inputs(kind)?)?;
     let subtracts = code.instruction.opcode.starts_with("sub");
     let operation = if subtracts { Sub } else { Add };
     if code.has("sat") {
-        return Ok(saturating(code, operation, inputs, kind));
+        return Ok(code.saturating(operation, inputs, kind));
     }
-    let takes = code.instruction.opcode.ends_with('c');
-    Ok(with_carry(code, kind, operation, inputs, takes))
-}
-
-/// Adds or subtracts the inputs and, if `takes`, the carry; writes the carry if the instruction has `.cc`.
-fn with_carry<'m>(
-    code: &mut Code<'m, '_>,
-    kind: Kind,
-    operation: Opcode,
-    [a, b]: [Value<'m>; 2],
-    takes: bool,
-) -> Value<'m> {
-    let gives = code.has("cc");
-    let bits = if gives { 2 * kind.bits } else { kind.bits };
-    let wide = |value| code.integer(value, bits, false);
-    let mut sum = code.binary(operation, wide(a), wide(b));
-    if takes {
-        sum = code.binary(operation, sum, wide(code.read(Register::Carry)));
-    }
-    if gives {
-        let above = code.binary(LShr, sum, code.number(bits, u64::from(kind.bits)));
-        let carry = code.integer(above, 1, false);
-        code.write(Register::Carry, carry);
-    }
-    code.integer(sum, kind.bits, false)
+    Ok(code.with_carry(kind, operation, inputs))
 }
 
 /// Multiplies, takes the high or low half or the whole product, and adds the optional addend.
@@ -166,19 +143,15 @@ fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     } else {
         return code.unknown();
     };
-    let [addend] = rest else {
-        return if rest.is_empty() {
-            Ok(product)
-        } else {
-            code.unknown()
-        };
+    let terms = match rest {
+        [] => return Ok(product),
+        [addend] => [product, code.operand(addend, kind)?],
+        _ => return code.unknown(),
     };
-    let terms = [product, code.operand(addend, kind)?];
     if code.has("sat") {
-        return Ok(saturating(code, Add, terms, kind));
+        return Ok(code.saturating(Add, terms, kind));
     }
-    let takes = code.instruction.opcode == "madc";
-    Ok(with_carry(code, kind, Add, terms, takes))
+    Ok(code.with_carry(kind, Add, terms))
 }
 
 fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
@@ -196,7 +169,7 @@ fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let product = code.integer(product, 32, false);
     match *rest {
         [] => Ok(product),
-        [c] if code.has("sat") => Ok(saturating(code, Add, [product, c], kind)),
+        [c] if code.has("sat") => Ok(code.saturating(Add, [product, c], kind)),
         [c] => Ok(code.binary(Add, product, c)),
         _ => code.unknown(),
     }
@@ -244,23 +217,13 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
 /// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. Optionally also tests whether the
 /// result is nonzero.
 fn logic(code: &mut Code, kind: Kind) -> Result<()> {
-    let [to, a, b, c, table, rest @ ..] = &code.instruction.operands[..] else {
+    let [to, _, _, _, table, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
     };
-    let table = match table {
-        Operand::Integer(table) => Some(*table),
-        Operand::Register(register) => {
-            let argument = code.argument(*register);
-            argument.and_then(|value| value.constant_integer())
-        }
-        _ => None,
-    };
-    let Some(table) = table else {
+    let Some(table) = code.operand(table, Kind::U32)?.constant_integer() else {
         return code.unknown();
     };
-    let inputs = [a, b, c].map(|input| code.operand(input, kind));
-    let [a, b, c] = inputs;
-    let (a, b, c) = (a?, b?, c?);
+    let &[a, b, c] = code.exactly(&code.values(&code.instruction.operands[1..4], kind)?)?;
     let all = code.number(kind.bits, u64::MAX);
     let zero = code.number(kind.bits, 0);
     let mut result = zero;
@@ -305,6 +268,6 @@ fn support<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     }
     let values = operands.iter().zip(inputs);
     let values = values.map(|(operand, kind)| code.operand(operand, *kind));
-    let values: Vec<Value> = values.collect::<Result<_>>()?;
+    let values = values.collect::<Result<Vec<_>>>()?;
     Ok(code.own_function(Type::int(result.bits), &values))
 }

@@ -24,37 +24,33 @@ pub fn build(code: &mut Code) -> Result<()> {
             let elements = [product.a, product.b, product.c];
             let parts = factors(opcode, product).into_iter().zip(elements);
             for (((part, count), element), input) in parts.zip(inputs) {
-                put(code, &lane, part.first_register(), (input, count, element))?;
+                code.put(&lane, part.first_register(), (input, count, element))?;
             }
             lane.run(&code.builder, operation, None, None);
             let count = matrix::registers(opcode, product.shape, Part::C, product.d);
-            get(code, &lane, (to, count, product.d))
+            code.get(&lane, (to, count, product.d))
         }
         (MatrixOperation::Load(tile), [to, address, stride @ ..]) => {
             let address = pointer(code, address, is_shared)?;
-            lane.run(
-                &code.builder,
-                operation,
-                Some(address),
-                self::stride(code, stride)?,
-            );
-            get(code, &lane, (to, count(tile), tile.element))
+            let stride = self::stride(code, stride)?;
+            lane.run(&code.builder, operation, Some(address), stride);
+            code.get(&lane, (to, count(tile), tile.element))
         }
         (MatrixOperation::Store(tile), [address, from, stride @ ..]) => {
             let address = pointer(code, address, is_shared)?;
             let stride = self::stride(code, stride)?;
-            put(code, &lane, 0, (from, count(tile), tile.element))?;
+            code.put(&lane, 0, (from, count(tile), tile.element))?;
             lane.run(&code.builder, operation, Some(address), stride);
             Ok(())
         }
         (MatrixOperation::LoadRows(rows), [to, address]) => {
             let address = pointer(code, address, true)?;
             lane.run(&code.builder, operation, Some(address), None);
-            get(code, &lane, (to, rows.matrices as usize, Element::S32))
+            code.get(&lane, (to, rows.matrices as usize, Element::S32))
         }
         (MatrixOperation::StoreRows(rows), [address, from]) => {
             let address = pointer(code, address, true)?;
-            put(code, &lane, 0, (from, rows.matrices as usize, Element::S32))?;
+            code.put(&lane, 0, (from, rows.matrices as usize, Element::S32))?;
             lane.run(&code.builder, operation, Some(address), None);
             Ok(())
         }
@@ -69,40 +65,26 @@ fn kind(element: Element) -> Kind {
     Kind::new(Class::Bits, if element == Element::F64 { 64 } else { 32 })
 }
 
-fn put<'m>(
-    code: &Code<'m, '_>,
-    lane: &Registers<'m>,
-    first: usize,
-    (from, count, element): List,
-) -> Result<()> {
-    let from = registers(from);
-    if from.len() != count {
-        return code.unknown();
+impl<'m> Code<'m, '_> {
+    fn put(&self, lane: &Registers<'m>, first: usize, (from, count, element): List) -> Result<()> {
+        let from = registers(from);
+        if from.len() != count {
+            return self.unknown();
+        }
+        lane.put(&self.builder, first, &self.values(from, kind(element))?);
+        Ok(())
     }
-    let values = from.iter().map(|it| code.operand(it, kind(element)));
-    let values: Vec<Value> = values.collect::<Result<_>>()?;
-    lane.put(&code.builder, first, &values);
-    Ok(())
-}
 
-fn get<'m>(
-    code: &mut Code<'m, '_>,
-    lane: &Registers<'m>,
-    (to, count, element): List,
-) -> Result<()> {
-    let to = registers(to);
-    if to.len() != count {
-        return code.unknown();
+    fn get(&mut self, lane: &Registers<'m>, (to, count, element): List) -> Result<()> {
+        let to = registers(to);
+        if to.len() != count {
+            return self.unknown();
+        }
+        let types = vec![Type::int(kind(element).bits); count];
+        self.define_all(to, lane.get(&self.builder, &types))
     }
-    let types = vec![Type::int(kind(element).bits); count];
-    let values = lane.get(&code.builder, &types);
-    let mut results = to.iter().zip(values);
-    results.try_for_each(|(register, value)| code.define(register, value, false))
 }
 
 fn stride<'m>(code: &Code<'m, '_>, operands: &[Operand]) -> Result<Option<Value<'m>>> {
-    let stride = operands.first();
-    stride
-        .map(|stride| code.operand(stride, Kind::U32))
-        .transpose()
+    Ok(code.values(operands, Kind::U32)?.first().copied())
 }

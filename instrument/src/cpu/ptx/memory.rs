@@ -13,21 +13,11 @@ pub fn build(code: &mut Code) -> Result<()> {
         "ld" | "ldu" => load(code),
         "st" => store(code),
         "atom" | "red" => atomic(code),
-        "membar" | "fence" => {
-            fence(code);
-            Ok(())
-        }
-        "createpolicy" => {
-            let policy = code.number(64, 0);
-            code.define(code.to()?, policy, false)
-        }
+        "membar" | "fence" => code.act("membar_sys", &[]),
+        "createpolicy" => code.define(code.to()?, code.number(64, 0), false),
         // The remaining instructions are cache hints.
         _ => Ok(()),
     }
-}
-
-pub fn fence(code: &Code) {
-    code.intrinsic("membar_sys", Type::void(), &[]);
 }
 
 /// Converts a shared-memory address, a 32-bit or 64-bit number, to a generic pointer.
@@ -47,10 +37,7 @@ pub fn pointer<'m>(code: &Code<'m, '_>, address: &Operand, is_shared: bool) -> R
     let base = match code.argument(register) {
         Some(pointer) if pointer.ty().is_pointer_type() => code.builder.to_generic(pointer),
         _ if is_shared => shared_pointer(code, code.read(register)),
-        _ => {
-            let number = code.integer(code.read(register), 64, false);
-            code.builder.to_generic(number)
-        }
+        _ => (code.builder).to_generic(code.integer(code.read(register), 64, false)),
     };
     if **offset == Operand::Integer(0) {
         return Ok(base);
@@ -169,7 +156,7 @@ fn load(code: &mut Code) -> Result<()> {
         code.define(register, value, access.kind.is_signed())?;
     }
     if code.has("acquire") {
-        fence(code);
+        code.act("membar_sys", &[])?;
     }
     Ok(())
 }
@@ -184,7 +171,7 @@ fn store(code: &Code) -> Result<()> {
         return code.unknown();
     }
     if code.has("release") {
-        fence(code);
+        code.act("membar_sys", &[])?;
     }
     let address = access.pointer(code, address)?;
     let parts = access.whole.map_or(address, |whole| slot(code, whole));

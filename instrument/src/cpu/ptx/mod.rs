@@ -19,17 +19,15 @@ use anyhow::{Result, anyhow, bail};
 use std::collections::HashMap;
 
 pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> Result<()> {
-    let failed = |why: anyhow::Error| {
+    let parsed = Template::parse(template)
+        .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"));
+    let operands = Operands::of(call, constraints);
+    let lowered = parsed.and_then(|parsed| Code::new(module, call, &parsed, operands).build());
+    lowered.map_err(|why| {
         let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
         let place = call.location();
         anyhow!("{place}: {why}, in asm \"{text}\"; run this program with --backend cuda")
-    };
-    let parsed = Template::parse(template)
-        .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"))
-        .map_err(failed)?;
-    let operands = Operands::of(call, constraints);
-    let code = Code::new(module, call, &parsed, operands);
-    code.build().map_err(failed)
+    })
 }
 
 /// Operands of the call: results first, then arguments, some of which share a register with a result.
@@ -131,17 +129,13 @@ impl<'m, 't> Code<'m, 't> {
     fn make_blocks(&mut self) {
         let declared = (0..self.template.declared.len()).map(Register::Declared);
         let results = (0..self.operands.results.len()).map(Register::Argument);
-        let registers: Vec<Register> = declared.chain(results).chain([Register::Carry]).collect();
         let entry = Builder::at_entry(self.call.parent_function());
-        for register in registers {
+        for register in declared.chain(results).chain([Register::Carry]) {
             let slot = entry.alloca(Type::int(self.width(register))).value();
             self.cells.insert(register, slot);
         }
-        let head = self
-            .call
-            .parent_block()
-            .split_before(self.call.instruction());
-        self.enter(head);
+        let rest = self.call.parent_block();
+        self.enter(rest.split_before(self.call.instruction()));
         for statement in &self.template.statements {
             if let Statement::Label(name) = statement {
                 let block = self.new_block();
@@ -176,26 +170,14 @@ impl<'m, 't> Code<'m, 't> {
         }
         let result = |index: usize, ty: Type| {
             let value = self.read(Register::Argument(index));
-            if ty.is_pointer_type() {
-                return self.builder.cast(Opcode::IntToPtr, value, ty);
-            }
-            let bits = 8 * self.module.store_size_bytes(ty) as u32;
-            let bits = if ty.is_int_type() {
-                ty.scalar_bits()
-            } else {
-                bits
-            };
-            let value = self.integer(value, bits, false);
-            self.builder.cast(Opcode::BitCast, value, ty)
+            self.builder.with_bits(value, ty)
         };
         let ty = self.call.ty();
         if ty.is_struct_type() {
             let members = self.operands.results.iter().enumerate();
-            let whole = members.fold(ty.undef(), |whole, (index, member)| {
-                self.builder
-                    .insert(whole, result(index, *member), index as u32)
-            });
-            self.call.replace_uses_with(whole);
+            let members = members.map(|(index, member)| result(index, *member));
+            self.call
+                .replace_uses_with(self.builder.structure(ty, members));
         } else if !ty.is_void_type() {
             self.call.replace_uses_with(result(0, ty));
         }
@@ -220,10 +202,7 @@ impl<'m, 't> Code<'m, 't> {
 
     fn instruction(&mut self, instruction: &'t Instruction) -> Result<()> {
         self.instruction = instruction;
-        let is_float = instruction
-            .kinds()
-            .last()
-            .is_some_and(|kind| kind.is_float());
+        let is_float = self.kinds().is_ok_and(|(_, kind)| kind.is_float());
         match instruction.opcode.as_str() {
             "bra" => self.branch(),
             "mov" | "selp" | "slct" | "cvta" | "isspacep" | "mapa" | "getctarank" => {
@@ -247,11 +226,10 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn branch(&mut self) -> Result<()> {
-        let target = match &self.instruction.operands[..] {
-            [Operand::Name(name)] => self.labels.get(name.as_str()).copied(),
-            _ => None,
+        let Some(Operand::Name(name)) = self.instruction.operands.first() else {
+            return self.unknown();
         };
-        let Some(target) = target else {
+        let Some(&target) = self.labels.get(name.as_str()) else {
             return self.unknown();
         };
         self.builder.branch(target);
@@ -358,27 +336,11 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn bits_of(&self, value: Value<'m>) -> Value<'m> {
-        let ty = value.ty();
-        if ty.is_pointer_type() {
-            return self.builder.cast(Opcode::PtrToInt, value, Type::int(64));
-        }
-        if ty.is_int_type() {
-            return value;
-        }
-        let bits = 8 * self.module.store_size_bytes(ty) as u32;
-        self.builder.cast(Opcode::BitCast, value, Type::int(bits))
+        self.builder.bits_of(value)
     }
 
-    /// Extends or truncates an integer.
     fn integer(&self, value: Value<'m>, bits: u32, signed: bool) -> Value<'m> {
-        let present = value.ty().scalar_bits();
-        let cast = match present.cmp(&bits) {
-            std::cmp::Ordering::Equal => return value,
-            std::cmp::Ordering::Greater => Opcode::Trunc,
-            std::cmp::Ordering::Less if signed => Opcode::SExt,
-            std::cmp::Ordering::Less => Opcode::ZExt,
-        };
-        self.builder.cast(cast, value, Type::int(bits))
+        self.builder.resize(value, bits, signed)
     }
 
     fn number(&self, bits: u32, value: u64) -> Value<'m> {
@@ -398,15 +360,9 @@ impl<'m, 't> Code<'m, 't> {
                 let value = self.integer(self.read(*register), bits, false);
                 self.binary(Opcode::Xor, value, self.number(bits, u64::MAX))
             }
-            Operand::Special(name) => {
-                let value = self.special(name);
-                self.integer(value, bits, false)
-            }
+            Operand::Special(name) => self.integer(self.special(name), bits, false),
             Operand::Name(name) if name == "WARP_SZ" => self.number(bits, 32),
-            Operand::Integer(value) => {
-                let value = self.number(64, *value);
-                self.integer(value, bits, true)
-            }
+            Operand::Integer(value) => self.integer(self.number(64, *value), bits, true),
             Operand::Single(value) if bits == 32 => self.number(32, u64::from(*value)),
             Operand::Single(value) if bits == 64 => {
                 self.number(64, f64::from(f32::from_bits(*value)).to_bits())
@@ -421,11 +377,7 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn typed(&self, bits: Value<'m>, kind: Kind) -> Value<'m> {
-        let ty = type_of(kind);
-        if ty == bits.ty() {
-            return bits;
-        }
-        self.builder.cast(Opcode::BitCast, bits, ty)
+        self.builder.cast(Opcode::BitCast, bits, type_of(kind))
     }
 
     /// Writes a value to an operand's register, extended if the register is wider.
@@ -458,6 +410,12 @@ impl<'m, 't> Code<'m, 't> {
         self.call_named(&format!("{PREFIX}{name}"), result, arguments)
     }
 
+    /// Calls the support library's implementation of an intrinsic without a result.
+    fn act(&self, name: &str, arguments: &[Value<'m>]) -> Result<()> {
+        self.intrinsic(name, Type::void(), arguments);
+        Ok(())
+    }
+
     fn call_named(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         let call = (self.builder).call_named(self.module, name, result, arguments);
         call.value()
@@ -482,8 +440,17 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn inputs(&self, kind: Kind) -> Result<Vec<Value<'m>>> {
-        let inputs = self.instruction.operands.iter().skip(1);
-        inputs.map(|operand| self.operand(operand, kind)).collect()
+        self.values(self.instruction.operands.get(1..).unwrap_or_default(), kind)
+    }
+
+    fn values(&self, operands: &[Operand], kind: Kind) -> Result<Vec<Value<'m>>> {
+        let values = operands.iter().map(|operand| self.operand(operand, kind));
+        values.collect()
+    }
+
+    fn define_all(&mut self, operands: &[Operand], values: Vec<Value<'m>>) -> Result<()> {
+        let mut results = operands.iter().zip(values);
+        results.try_for_each(|(operand, value)| self.define(operand, value, false))
     }
 
     fn lanes(&self, value: Value<'m>, kind: Kind) -> Vec<Value<'m>> {

@@ -1,7 +1,7 @@
 //! Moves, selections, and conversions between address spaces.
 
 use super::{Code, memory};
-use crate::ir::{FloatPredicate::OGE, IntPredicate::SGE, Opcode, Type, Value, traits::*};
+use crate::ir::{FloatPredicate::OGE, IntPredicate::SGE, Type, traits::*};
 use crate::ptx::{Class, Kind, Operand};
 use anyhow::Result;
 
@@ -14,21 +14,17 @@ pub fn build(code: &mut Code) -> Result<()> {
     let (to, value) = match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("mov", [Operand::Vector(to), Operand::Vector(from)]) if to.len() == from.len() => {
             // Read all registers before writing any.
-            let values = from.iter().map(|part| code.operand(part, kind));
-            let values = values.collect::<Result<Vec<_>>>()?;
-            let mut parts = to.iter().zip(values);
-            return parts.try_for_each(|(part, value)| code.define(part, value, false));
+            let values = code.values(from, kind)?;
+            return code.define_all(to, values);
         }
         ("mov", [Operand::Vector(parts), from]) => {
             let whole = code.bits_of(code.operand(from, kind)?);
             let lanes = code.lanes(whole, part_of(kind, parts.len()));
-            let mut parts = parts.iter().zip(lanes);
-            return parts.try_for_each(|(part, value)| code.define(part, value, false));
+            return code.define_all(parts, lanes);
         }
         ("mov", [to, Operand::Vector(parts)]) => {
             let part = part_of(kind, parts.len());
-            let lanes = parts.iter().map(|p| code.operand(p, part.lane()));
-            (to, code.join(&lanes.collect::<Result<Vec<_>>>()?, part))
+            (to, code.join(&code.values(parts, part.lane())?, part))
         }
         ("mov", [to, from]) => (to, code.operand(from, kind)?),
         ("selp", [to, then, otherwise, condition]) => {
@@ -78,23 +74,4 @@ fn part_of(whole: Kind, count: usize) -> Kind {
         bits: whole.register_bits() / lanes,
         lanes,
     }
-}
-
-/// Combines a predicate with another one, as `setp.lt.and` does.
-pub fn combine<'m>(
-    code: &Code<'m, '_>,
-    value: Value<'m>,
-    with: Option<&Operand>,
-) -> Result<Value<'m>> {
-    let Some(with) = with else {
-        return Ok(value);
-    };
-    let with = code.operand(with, Kind::PREDICATE)?;
-    let operation = match code.instruction.modifiers.get(1).map(String::as_str) {
-        Some("and") => Opcode::And,
-        Some("or") => Opcode::Or,
-        Some("xor") => Opcode::Xor,
-        _ => return code.unknown(),
-    };
-    Ok(code.binary(operation, value, with))
 }

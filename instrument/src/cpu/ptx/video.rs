@@ -49,18 +49,10 @@ pub fn build(code: &mut Code) -> Result<()> {
     ];
     let flags = (0..)
         .zip(flags)
-        .map(|(bit, flag)| u64::from(flag) << bit)
-        .sum();
+        .map(|(bit, is_set)| u64::from(is_set) << bit);
     // No comparison has the same name as a second operation.
-    let second = ["add", "min", "max"]
-        .into_iter()
-        .position(|word| code.has(word));
-    let constants = [
-        operation as u64,
-        lanes,
-        flags,
-        second.map_or(0, |second| second as u64 + 1),
-    ];
+    let second = place(&["add", "min", "max"]).map_or(0, |second| second as u64 + 1);
+    let constants = [operation as u64, lanes, flags.sum(), second];
     values.extend(constants.map(|constant| code.number(32, constant)));
     let value = code.support("video", Type::int(32), &values);
     code.define(&code.instruction.operands[0], value, result.is_signed())
