@@ -15,6 +15,7 @@ mod terminal;
 mod verify;
 
 pub use arguments::FetchArgs;
+pub use arguments::value::ByteSize;
 pub use bundle::Bundle;
 pub use capture::failure as capture_failure;
 pub use commands::{exit, main};

@@ -29,7 +29,7 @@ const LAYERS: [(&str, &str); 17] = [
     ),
     (
         "superstep-bench",
-        "trace abi table analysis report build harness",
+        "trace abi testing table analysis report build harness",
     ),
     ("xtask", "toolchain"),
 ];

@@ -3,6 +3,7 @@
 #[macro_use]
 mod output;
 
+mod analysis;
 mod built;
 mod capture;
 mod cpu;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use superstep_build::interrupt;
 
-/// Measures Superstep: capture, the CPU backend, and behaviour under stress.
+/// Measures Superstep: capture, analysis, the CPU backend, and behaviour under stress.
 #[derive(Debug, Parser)]
 #[command(
     name = "superstep-bench",
@@ -34,6 +35,8 @@ struct Cli {
 enum Command {
     /// Measures how fast accesses are captured on a GPU.
     Capture(capture::Args),
+    /// Measures the analysis on synthetic accesses.
+    Analysis(analysis::Args),
     /// Compares the CPU backend with published times and with plain loops.
     Cpu(cpu::Args),
     /// Runs programs that put the capture under stress, and programs that fail.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
     }
     superstep_harness::exit(match cli.command {
         Command::Capture(args) => capture::run(&args),
+        Command::Analysis(args) => analysis::run(&args),
         Command::Cpu(args) => cpu::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Soak(args) => soak::run(&args),
