@@ -5,15 +5,14 @@
 //! reads a suite's folder. `docs/manifest.md` documents every key; a test compares that page with the types.
 
 pub(crate) mod error;
-pub(crate) mod load;
+mod load;
 mod model;
 mod position;
-mod scalar;
+pub(crate) mod scalar;
 #[cfg(test)]
 mod tests;
-mod validate;
+pub(crate) mod validate;
 
-pub(crate) use error::Result;
 pub use load::load_suite;
 pub use model::{
     Benchmark, Checks, Determinism, Expected, Flags, GitSource, Input, Language, Sha256, Size,
