@@ -25,7 +25,7 @@ mod version;
 pub use cache::{CacheLock, OpenCache, cache_dir, check_private, replace_file};
 pub use cuda::toolkit::ToolkitError;
 pub use cuda::wheels::{PINS, Wheel, WheelError};
-pub use cuda::{Cuda, CudaOrigin, proprietary};
+pub use cuda::{Cuda, proprietary};
 pub use hash::{KeyHasher, Sha256, hash_bytes, hash_file};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};

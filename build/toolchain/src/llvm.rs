@@ -50,16 +50,9 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
         }
     }
     let nearest = failures.into_iter().min_by_key(Vec::len);
-    let none = || {
-        vec![missing(
-            "clang and LLVM 22",
-            "no LLVM 22 in the usual places",
-        )]
-    };
-    Err(with_hint(
-        nearest.unwrap_or_else(none),
-        &packages::line_for(&packages::needed(search.purpose)),
-    ))
+    let none = missing("clang and LLVM 22", "no LLVM 22 in the usual places");
+    let hint = packages::line_for(&packages::needed(search.purpose));
+    Err(with_hint(nearest.unwrap_or_else(|| vec![none]), &hint))
 }
 
 fn candidates(search: &Search) -> Vec<PathBuf> {

@@ -6,15 +6,16 @@
 use crate::variable::{CACHE, CUDA};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus};
 
 use thiserror::Error;
 
 use crate::Progress;
 use crate::cache::{CacheLock, OpenCache, check_private};
 use crate::cuda::toolkit::{self, ToolkitError};
-use crate::cuda::{Cuda, CudaOrigin, merge};
+use crate::cuda::{Cuda, merge};
 use crate::hash::{Sha256, hash_bytes, hash_file};
+use crate::packages::last_lines;
 use crate::search::Search;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +126,7 @@ pub enum WheelError {
     )]
     Pip {
         line: String,
-        status: String,
+        status: ExitStatus,
         output: String,
     },
     #[error("failed to merge the CUDA wheels: {0}")]
@@ -161,7 +162,7 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
         check_private(cache)?;
     }
     match std::fs::read_to_string(root.join(STAMP)) {
-        Ok(text) if text == stamp() => toolkit::examine(root, CudaOrigin::Wheels),
+        Ok(text) if text == stamp() => toolkit::examine(root),
         Ok(_) => Err(ToolkitError::OtherWheels(root.to_owned())),
         Err(_) => Err(ToolkitError::NotFetched(root.to_owned())),
     }
@@ -203,7 +204,7 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, Wh
         merge::extract(wheel, file, &merged)?;
     }
     merge::finish(&merged)?;
-    toolkit::examine(&merged, CudaOrigin::Wheels)?;
+    toolkit::examine(&merged)?;
     let stamp_file = merged.join(STAMP);
     std::fs::write(&stamp_file, stamp()).map_err(WheelError::io(&stamp_file))?;
 
@@ -251,7 +252,11 @@ pub(crate) fn download(
         if version.is_ok_and(|version| !version.status.success()) {
             return Err(WheelError::NoPip);
         }
-        return Err(failed(&pip, &output));
+        return Err(WheelError::Pip {
+            line: format!("{pip:?}"),
+            status: output.status,
+            output: last_lines(&output),
+        });
     }
     wheels.iter().map(|wheel| downloaded(wheel, dir)).collect()
 }
@@ -274,16 +279,6 @@ fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
         });
     }
     Ok(file)
-}
-
-fn failed(pip: &Command, output: &Output) -> WheelError {
-    let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    let lines: Vec<&str> = (text.lines().filter(|line| !line.trim().is_empty())).collect();
-    WheelError::Pip {
-        line: format!("{pip:?}"),
-        status: output.status.to_string(),
-        output: lines[lines.len().saturating_sub(6)..].join("\n"),
-    }
 }
 
 #[cfg(test)]
