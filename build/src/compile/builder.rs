@@ -13,7 +13,7 @@ use crate::compile::reference::Reference;
 use crate::compile::steps::prune::{PruneLimits, Pruned};
 use crate::compile::steps::stage::Runner;
 use crate::compile::unit::{Inserted, Module, units};
-use crate::compile::{BuildEvent, Program, Result, StepCache, Toolset};
+use crate::compile::{BuildError, BuildEvent, Program, Result, StepCache, Toolset};
 use crate::installation::Installation;
 
 #[derive(Debug, Clone)]
@@ -120,75 +120,83 @@ impl Builder {
 
     /// Returns the commands that a dry build would have run, in order and without duplicates.
     pub fn commands(&self) -> Vec<String> {
-        let commands = self.runner.dry_run.as_ref();
-        commands
-            .map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone())
-            .unwrap_or_default()
+        let commands = self.runner.dry_run.iter();
+        let lists =
+            commands.map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        lists.flatten().collect()
     }
 
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         self.runner.cache.prune(limits)
     }
 
-    pub fn options(&self) -> &BuildOptions {
-        &self.options
-    }
-
     pub fn build(&self, program: &Program) -> Result<Executables> {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;
-        let list = |probe: Probe, as_resident: bool| {
-            let handler = self.handler(probe)?;
-            let inserted = Inserted {
+        let probes = [Probe::None, Probe::Trace, Probe::Count];
+        let started = self.variants(program, &parts, &probes, |&probe| {
+            Ok(Inserted {
                 probe,
-                handler,
-                as_resident,
+                handler: self.handler(probe)?,
                 ..nothing.clone()
-            };
-            self.loaded_list(&parts.modules, &inserted, None)
-        };
-        let (executable, (native, (traced, counted))) =
-            self.with_executable(program, &parts, |as_resident| {
-                let probed = || {
-                    rayon::join(
-                        || list(Probe::Trace, as_resident),
-                        || list(Probe::Count, as_resident),
-                    )
-                };
-                rayon::join(|| list(Probe::None, as_resident), probed)
-            })?;
-        let search = self.library_search(&executable)?;
+            })
+        })?;
+        let [native, traced, counted] = started;
         let reference = if self.options.reference && self.options.backend == Backend::Cuda {
             self.reference(program)?
         } else {
             Reference::NotBuilt
         };
         Ok(Executables {
-            native: self.start(&executable, &search, &native?)?,
-            traced: self.start(&executable, &search, &traced?)?,
+            native,
+            traced,
             recording: None,
-            counted: self.start(&executable, &search, &counted?)?,
+            counted,
             reference,
             sources: Some(program.folder.to_owned()),
         })
     }
 
-    pub(crate) fn variant(
+    /// Builds the executable, and what it loads with each of the `probes`; returns the start scripts.
+    pub(crate) fn variants<T: Sync, const N: usize>(
         &self,
         program: &Program,
         parts: &CompiledModules<'_>,
-        inserted: &Inserted,
-        host: Option<PathBuf>,
-    ) -> Result<PathBuf> {
-        let (executable, list) = self.with_executable(program, parts, |as_resident| {
-            let inserted = Inserted {
-                as_resident,
-                ..inserted.clone()
+        probes: &[T; N],
+        insert: impl Fn(&T) -> Result<Inserted> + Sync,
+    ) -> Result<[PathBuf; N]> {
+        let lists = |as_resident| -> Result<Vec<PathBuf>> {
+            let list = |probe| {
+                let inserted = insert(probe)?;
+                let inserted = Inserted {
+                    as_resident,
+                    ..inserted
+                };
+                self.loaded_list(&parts.modules, &inserted)
             };
-            self.loaded_list(&parts.modules, &inserted, host.as_deref())
-        })?;
+            probes.par_iter().map(list).collect()
+        };
+        let (executable, lists) =
+            if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
+                rayon::join(|| self.executable(program, parts), || lists(false))
+            } else {
+                let executable = self.executable(program, parts)?;
+                // The first file of a built program may start or load the others.
+                let mut files = vec![executable.clone()];
+                if program.is_built() {
+                    let others = program.units.iter().skip(1);
+                    files.extend(others.map(|unit| program.folder.join(&unit.file)));
+                }
+                let as_resident = files.iter().try_fold(false, |asks, file| {
+                    Ok::<_, BuildError>(asks || asks_for_residency(file)?)
+                })?;
+                (Ok(executable), lists(as_resident))
+            };
+        let (executable, lists) = (executable?, lists?);
         let search = self.library_search(&executable)?;
-        self.start(&executable, &search, &list?)
+        let start = |list: &PathBuf| self.start(&executable, &search, list);
+        let started: Vec<PathBuf> = lists.iter().map(start).collect::<Result<_>>()?;
+        Ok(started.try_into().expect("one for each probe"))
     }
 
     pub(crate) fn nothing(&self) -> Result<Inserted> {
@@ -198,6 +206,7 @@ impl Builder {
             handler: None,
             support: self.support()?,
             as_resident: false,
+            host: None,
         })
     }
 
@@ -227,29 +236,6 @@ impl Builder {
                 .collect()
         };
         Ok(CompiledModules { modules, embedded })
-    }
-
-    /// Builds the executable and calls `make`, whose argument is true if as many CTAs must be resident with a probe as
-    /// without.
-    pub(crate) fn with_executable<T: Send>(
-        &self,
-        program: &Program,
-        parts: &CompiledModules<'_>,
-        make: impl FnOnce(bool) -> T + Send,
-    ) -> Result<(PathBuf, T)> {
-        if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
-            let executable = || self.executable(program, parts);
-            let (executable, made) = rayon::join(executable, || make(false));
-            return Ok((executable?, made));
-        }
-        let executable = self.executable(program, parts)?;
-        // The first file may start or load the others.
-        let built = (program.units.iter()).filter(|_| program.is_built());
-        let mut all = built.map(|unit| program.folder.join(&unit.file));
-        let asks = all.try_fold(asks_for_residency(&executable)?, |asks, file| {
-            Ok(asks || asks_for_residency(&file)?)
-        })?;
-        Ok((executable, make(asks)))
     }
 
     fn executable(&self, program: &Program, parts: &CompiledModules<'_>) -> Result<PathBuf> {

@@ -15,7 +15,7 @@
 mod builder;
 mod device;
 mod error;
-mod link;
+pub(crate) mod link;
 mod object;
 mod probed;
 mod reference;

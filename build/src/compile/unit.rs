@@ -13,9 +13,6 @@ use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subjec
 use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
-pub(crate) const DEVICE_IR: &str = "device IR";
-pub(crate) const INSTRUMENT: &str = "instrument";
-
 /// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
 pub(crate) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
 
@@ -77,6 +74,8 @@ pub(crate) struct Inserted {
     pub(crate) handler: Option<PathBuf>,
     pub(crate) support: PathBuf,
     pub(crate) as_resident: bool,
+    /// Host code of a probe, which each module loads; only the first load has an effect.
+    pub(crate) host: Option<PathBuf>,
 }
 
 pub(crate) struct Instrumented {
@@ -98,7 +97,7 @@ impl Builder {
             // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane reaches it.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
-        let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
+        let front_end = self.compile("device IR", unit, args, BITCODE)?;
         let subject = Subject::of(&unit.name, &unit.program.folder);
         let flags = &unit.program.flags;
         let passes = format!("default<O{}>", optimisation(flags));
@@ -122,16 +121,9 @@ impl Builder {
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let args = Args::of(["prepare", "--target-cpu", &gpu])
             .and(more)
-            .input(front_end)
-            .output("-o", BITCODE);
-        let stage = Stage {
-            name: "optimise",
-            subject,
-            tool: &self.tools.instrumenter,
-            args,
-            outputs: &[BITCODE],
-        };
-        Ok(stage.run(&self.runner)?.join(BITCODE))
+            .input(front_end);
+        let tool = &self.tools.instrumenter;
+        self.runner.file("optimise", tool, subject, args, BITCODE)
     }
 
     /// Stage 2: inserts the probe, and retargets the code for the CPU backend.
@@ -175,8 +167,8 @@ impl Builder {
             .texts(opaque.then_some("--allow-opaque-asm"))
             .texts(adds_up.then_some("--adds-up"));
         let gpu = format!("sm_{}", self.options.lowest_arch());
-        let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
-        let args = args.texts(on_gpu.into_iter().flatten());
+        let is_on_gpu = |_: &&str| self.options.backend == Backend::Cuda;
+        let args = args.texts(["--target-cpu", &gpu].into_iter().filter(is_on_gpu));
         let args = module.ir.iter().fold(args, Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)
     }
@@ -193,7 +185,7 @@ impl Builder {
         outputs: &[&'static str],
     ) -> Result<PathBuf> {
         let stage = Stage {
-            name: INSTRUMENT,
+            name: "instrument",
             subject: module.subject(),
             tool: &self.tools.instrumenter,
             args,
@@ -238,7 +230,7 @@ impl Builder {
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
         let args = Args::of(["-x", language, "-O2", "-fPIC", "-c"])
-            .place("-isystem", &self.tools.cuda_include)
+            .place("-isystem", &self.tools.cuda.include)
             .and(self.compatible_helper(is_c)?)
             .and(self.compatible_sources(unit)?)
             .and(own_flags(program, &program.flags.host));
@@ -255,7 +247,7 @@ impl Builder {
         ];
         let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
-            .place("--cuda-path=", &self.tools.cuda_root)
+            .place("--cuda-path=", &self.tools.cuda.root)
             // C++17 has no `register` variables; nvcc's host compiler only warns about them.
             .texts([
                 "-Wno-unknown-cuda-version",
@@ -263,7 +255,7 @@ impl Builder {
                 // nvcc's g++ only warns about narrowing of non-constants.
                 "-Wno-error=c++11-narrowing",
             ])
-            .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))
+            .texts(macros::of_nvcc(&self.tools.cuda.version.to_string(), &[]))
             // Device and host code are compiled separately; this identifier matches their static kernels and variables.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see the same list of architectures: CUB and Thrust name their kernels after it.
@@ -273,12 +265,7 @@ impl Builder {
             .place("", &self.installation.folder("probes/include")?)
             .and(self.compatible_cuda(unit.program)?)
             .and(self.compatible_sources(unit)?)
-            .texts(
-                is_per_thread
-                    .then_some(default_stream::CLANG)
-                    .into_iter()
-                    .flatten(),
-            )
+            .texts(default_stream::CLANG.into_iter().filter(|_| is_per_thread))
             .texts(linked.into_iter().filter(|_| unit.linked)))
     }
 

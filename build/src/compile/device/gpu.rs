@@ -21,7 +21,7 @@ impl Builder {
     ) -> Result<PathBuf> {
         let args = Args::of([
             format!("-mcpu=sm_{}", self.options.lowest_arch()),
-            format!("-mattr=+{}", self.tools.ptx_feature),
+            format!("-mattr=+{}", self.tools.cuda.ptx_feature()),
         ]);
         let args = args.text("-O3").texts(flag).input(bitcode);
         (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
@@ -33,13 +33,8 @@ impl Builder {
                 .text("-O3")
                 .texts((waits == Waits::Never).then_some("-noFwdPrg"))
                 .input(ptx);
-            (self.runner).file(
-                "cubin",
-                &self.tools.ptxas,
-                module.subject(),
-                args,
-                "out.cubin",
-            )
+            let (tool, subject) = (&self.tools.ptxas, module.subject());
+            self.runner.file("cubin", tool, subject, args, "out.cubin")
         };
         self.options.gpu_archs.iter().map(assemble).collect()
     }

@@ -28,20 +28,18 @@ impl Builder {
             Backend::Cpu => "c",
             Backend::Cuda => "cu",
         };
-        let with_protocol = format!("probe_{name}_{}.{extension}", self.options.protocol);
+        let protocol = self.options.protocol;
+        let with_protocol = format!("probe_{name}_{protocol}.{extension}");
         let plain = format!("probe_{name}.{extension}");
-        let mut files = [with_protocol, plain].into_iter();
-        let Some(file) = files.find(|file| folder.join(file).is_file()) else {
-            let protocol = self.options.protocol;
-            return Err(BuildError::installation(
-                format!("the {name} handler for protocol `{protocol}`"),
-                format!(
-                    "{} contains neither probe_{name}_{protocol}.{extension} nor probe_{name}.{extension}",
-                    folder.display()
-                ),
-            ));
-        };
-        self.bitcode(&folder, &file).map(Some)
+        let mut files = [&with_protocol, &plain].into_iter();
+        let file = files.find(|file| folder.join(file).is_file());
+        let file = file.ok_or_else(|| {
+            let what = format!("the {name} handler for protocol `{protocol}`");
+            let folder = folder.display();
+            let why = format!("{folder} contains neither {with_protocol} nor {plain}");
+            BuildError::installation(what, why)
+        })?;
+        self.bitcode(&folder, file).map(Some)
     }
 
     pub(crate) fn support(&self) -> Result<PathBuf> {
@@ -98,7 +96,7 @@ impl Builder {
     pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])
             .text(self.gpu_arch_flag())
-            .place("--cuda-path=", &self.tools.cuda_root)
+            .place("--cuda-path=", &self.tools.cuda.root)
             .texts(["-Wno-unknown-cuda-version", "-std=c++17", "-O2", "-Wall"])
             .texts(["-Xclang", "-flto=thin"])
     }

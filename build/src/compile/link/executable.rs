@@ -37,7 +37,7 @@ impl Builder {
     pub fn cudart_stub(&self) -> Result<PathBuf> {
         let runtime = self.installation.cpu_runtime()?;
         let mut exported = functions(&runtime, true)?;
-        exported.append(&mut functions(&self.tools.cudart, true)?);
+        exported.append(&mut functions(&self.tools.cuda.cudart, true)?);
         exported.retain(|name| EXPORTED.iter().any(|start| name.starts_with(start)));
         let names = self.list_of_names(&exported)?;
         let source = include_bytes!("cudart_stub.c");
@@ -63,7 +63,10 @@ impl Builder {
     pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],
-            Backend::Cuda => vec![self.installation.cuda_runtime()?, self.tools.cudart.clone()],
+            Backend::Cuda => {
+                let cudart = self.tools.cuda.cudart.clone();
+                vec![self.installation.cuda_runtime()?, cudart]
+            }
         })
     }
 }

@@ -67,7 +67,7 @@ impl Builder {
     }
 
     pub fn brings(&self, header: &Path) -> bool {
-        let tools = [&self.tools.clang_include, &self.tools.cuda_root];
+        let tools = [&self.tools.clang_include, &self.tools.cuda.root];
         let own = self.installation.folder(FOLDER);
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
@@ -84,7 +84,7 @@ impl Builder {
     /// non-empty ones. Therefore the compiler reads a copy of the header in which the barrier's destructor is renamed.
     fn shared_barriers(&self) -> Result<Args> {
         let mut args = Args::default();
-        for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
+        for header in BARRIERS.map(|name| self.tools.cuda.include.join(name)) {
             // This version of CUDA has the header elsewhere.
             let Ok(text) = fs::read_to_string(&header) else {
                 continue;

@@ -68,14 +68,11 @@ impl StepCache {
                 .map_err(BuildError::io("remove the broken cache entry", &folder))?;
         }
         match fs::rename(scratch.path(), &folder) {
-            Ok(()) => {
-                // The folder was renamed, so there is nothing to remove.
-                let _ = scratch.keep();
-                Ok(folder)
+            // Unless another process was first; its files are as good as ours.
+            Err(error) if self.find(key, outputs).is_none() => {
+                Err(BuildError::io("write the cache entry", &folder)(error))
             }
-            // Another process was first; its files are as good as ours.
-            Err(_) if self.find(key, outputs).is_some() => Ok(folder),
-            Err(error) => Err(BuildError::io("write the cache entry", &folder)(error)),
+            _ => Ok(folder),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use superstep_toolchain::{LLVM_MAJOR, Toolchain};
+use superstep_toolchain::{Cuda, LLVM_MAJOR, Toolchain};
 
 use crate::compile::steps::hash;
 use crate::compile::steps::stage::Tool;
@@ -18,11 +18,7 @@ pub struct Toolset {
     pub(crate) fatbinary: Tool,
     pub(crate) instrumenter: Tool,
     pub(crate) clang_include: PathBuf,
-    pub(crate) cuda_root: PathBuf,
-    pub(crate) cuda_include: PathBuf,
-    pub(crate) cuda_version: String,
-    pub(crate) cudart: PathBuf,
-    pub(crate) ptx_feature: &'static str,
+    pub(crate) cuda: Cuda,
 }
 
 impl Toolset {
@@ -37,8 +33,8 @@ impl Toolset {
             identity: format!("cuda {}", cuda.version),
         };
         let instrumenter = installation.instrumenter()?;
-        let instrumenter_hash =
-            hash::of_file(&instrumenter).map_err(BuildError::io("read", &instrumenter))?;
+        let identity = hash::of_file(&instrumenter);
+        let identity = identity.map_err(BuildError::io("read", &instrumenter))?;
         Ok(Self {
             clangxx: of_llvm("clang++"),
             llc: of_llvm("llc"),
@@ -47,14 +43,10 @@ impl Toolset {
             fatbinary: of_cuda(&cuda.fatbinary),
             instrumenter: Tool {
                 path: instrumenter,
-                identity: instrumenter_hash,
+                identity,
             },
             clang_include: llvm.prefix.join(format!("lib/clang/{LLVM_MAJOR}/include")),
-            cuda_root: cuda.root.clone(),
-            cuda_include: cuda.include.clone(),
-            cuda_version: cuda.version.to_string(),
-            cudart: cuda.cudart.clone(),
-            ptx_feature: cuda.ptx_feature(),
+            cuda: cuda.clone(),
         })
     }
 }
