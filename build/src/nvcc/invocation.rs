@@ -137,8 +137,8 @@ impl NvccInvocation {
                 !is(Arithmetic::ExactDivision, !fast),
             ),
         ];
-        let invocation = flags.into_iter().filter(|&(_, is_on)| is_on);
-        invocation.map(|(flag, _)| flag.to_owned()).collect()
+        let flags = flags.into_iter().filter(|&(_, is_on)| is_on);
+        flags.map(|(flag, _)| flag.to_owned()).collect()
     }
 
     fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), Failure> {
