@@ -1,9 +1,10 @@
 //! Builds programs: runs all stages in order, translation units and probes in parallel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use superstep_toolchain::Toolchain;
 use superstep_trace::{Backend, Probe, Protocol};
 
 use crate::compile::link::libraries::asks_for_residency;
@@ -11,9 +12,9 @@ use crate::compile::object::embedded::EmbeddedDeviceCode;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::reference::Reference;
 use crate::compile::steps::prune::{PruneLimits, Pruned};
-use crate::compile::steps::stage::Runner;
+use crate::compile::steps::stage::{Runner, Tool};
 use crate::compile::unit::{Inserted, Module, units};
-use crate::compile::{BuildError, BuildEvent, Program, Result, StepCache, Toolset};
+use crate::compile::{BuildError, BuildEvent, Program, Result, StepCache, hash};
 use crate::installation::Installation;
 
 #[derive(Debug, Clone)]
@@ -85,7 +86,8 @@ pub(crate) struct CompiledModules<'a> {
 }
 
 pub struct Builder {
-    pub(crate) tools: Toolset,
+    pub(crate) toolchain: Toolchain,
+    pub(crate) instrumenter: Tool,
     pub(crate) installation: Installation,
     pub(crate) options: BuildOptions,
     pub(crate) runner: Runner,
@@ -93,22 +95,44 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(
-        tools: Toolset,
+        toolchain: Toolchain,
         installation: Installation,
         options: BuildOptions,
         cache: PathBuf,
         observer: impl Fn(BuildEvent<'_>) + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Result<Self> {
+        let path = installation.instrumenter()?;
+        let identity = hash::of_file(&path).map_err(BuildError::io("read", &path))?;
         let runner = Runner {
             cache: StepCache::new(cache),
             dry_run: None,
             observer: Box::new(observer),
         };
-        Self {
-            tools,
+        Ok(Self {
+            toolchain,
+            instrumenter: Tool { path, identity },
             installation,
             options,
             runner,
+        })
+    }
+
+    pub(crate) fn llvm_tool(&self, name: &str) -> Tool {
+        let llvm = &self.toolchain.llvm;
+        Tool {
+            path: llvm.tool(name),
+            identity: format!("llvm {}", llvm.version),
+        }
+    }
+
+    pub(crate) fn clang(&self) -> Tool {
+        self.llvm_tool("clang++")
+    }
+
+    pub(crate) fn cuda_tool(&self, path: &Path) -> Tool {
+        Tool {
+            path: path.to_owned(),
+            identity: format!("cuda {}", self.toolchain.cuda.version),
         }
     }
 

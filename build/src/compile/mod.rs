@@ -38,7 +38,6 @@ pub use steps::cache::StepCache;
 pub use steps::hash;
 pub use steps::prune::PruneLimits;
 pub use steps::stage::quote;
-pub use steps::toolset::Toolset;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 

@@ -81,7 +81,7 @@ impl Builder {
             .text("-I.")
             .reading_headers()
             .input(source);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner
             .file(name, tool, subject(probe, file), args, output)
     }

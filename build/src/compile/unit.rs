@@ -122,7 +122,7 @@ impl Builder {
         let args = Args::of(["prepare", "--target-cpu", &gpu])
             .and(more)
             .input(front_end);
-        let tool = &self.tools.instrumenter;
+        let tool = &self.instrumenter;
         self.runner.file("optimise", tool, subject, args, BITCODE)
     }
 
@@ -187,7 +187,7 @@ impl Builder {
         let stage = Stage {
             name: "instrument",
             subject: module.subject(),
-            tool: &self.tools.instrumenter,
+            tool: &self.instrumenter,
             args,
             outputs,
         };
@@ -200,7 +200,7 @@ impl Builder {
             .text("-Wno-override-module")
             .text(self.options.cpu_flag())
             .input(bitcode);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
     }
 
@@ -230,7 +230,7 @@ impl Builder {
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
         let args = Args::of(["-x", language, "-O2", "-fPIC", "-c"])
-            .place("-isystem", &self.tools.cuda.include)
+            .place("-isystem", &self.toolchain.cuda.include)
             .and(self.compatible_helper(is_c)?)
             .and(self.compatible_sources(unit)?)
             .and(own_flags(program, &program.flags.host));
@@ -247,7 +247,7 @@ impl Builder {
         ];
         let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
-            .place("--cuda-path=", &self.tools.cuda.root)
+            .place("--cuda-path=", &self.toolchain.cuda.root)
             // C++17 has no `register` variables; nvcc's host compiler only warns about them.
             .texts([
                 "-Wno-unknown-cuda-version",
@@ -255,7 +255,10 @@ impl Builder {
                 // nvcc's g++ only warns about narrowing of non-constants.
                 "-Wno-error=c++11-narrowing",
             ])
-            .texts(macros::of_nvcc(&self.tools.cuda.version.to_string(), &[]))
+            .texts(macros::of_nvcc(
+                &self.toolchain.cuda.version.to_string(),
+                &[],
+            ))
             // Device and host code are compiled separately; this identifier matches their static kernels and variables.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see the same list of architectures: CUB and Thrust name their kernels after it.
@@ -290,7 +293,7 @@ impl Builder {
             .reading_headers()
             .text(unit.unit.file.to_string_lossy());
         let subject = Subject::of(&unit.name, &unit.program.folder);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner.file(name, tool, subject, args, output)
     }
 }

@@ -115,10 +115,8 @@ pub(crate) fn check_hash(origin: &str, found: &Sha256, expected: Option<&Sha256>
 }
 
 pub(super) fn create_folder_of(file: &Path) -> Result<()> {
-    match file.parent() {
-        Some(parent) => fs::create_dir_all(parent).map_err(io("create folder", parent)),
-        None => Ok(()),
-    }
+    let parent = file.parent().unwrap_or(file);
+    fs::create_dir_all(parent).map_err(io("create folder", parent))
 }
 
 pub(crate) fn io<'a>(

@@ -159,10 +159,16 @@ impl NvccInvocation {
             }
             // `-rdc=true -c -shared`, `-shared -dlink`: the more specific mode wins.
             Makes(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
-            Makes(mode) => self.make(mode),
+            Makes(mode) => {
+                self.mode = match (self.mode, mode) {
+                    (Mode::RealArchitectures, Mode::VirtualArchitectures)
+                    | (Mode::VirtualArchitectures, Mode::RealArchitectures) => Mode::Architectures,
+                    (_, mode) => mode,
+                };
+            }
             All(flag @ ("-D" | "-U")) => {
-                self.all
-                    .extend(macros(&value).map(|one| format!("{flag}{one}")));
+                let macros = macros(&value).into_iter();
+                self.all.extend(macros.map(|one| format!("{flag}{one}")));
             }
             All(flag) if flag.ends_with('=') || flag == "-w" => {
                 self.all.push(format!("{flag}{value}"));
@@ -173,24 +179,8 @@ impl NvccInvocation {
             }
             Cuda(flag) => self.cuda.push(flag.to_owned()),
             Host(flag) => self.host.push(format!("{flag}{value}")),
-            Linker => {
-                let parts = parts(&value);
-                self.words
-                    .extend(parts.map(|part| Word::Flag(format!("-Wl,{part}"))));
-            }
-            Link(flag) => {
-                let each = list(&value).into_iter();
-                self.words
-                    .extend(each.map(|one| Word::Flag(format!("{flag}{one}"))));
-            }
-            Include => {
-                let folders = list(&value).into_iter();
-                self.include.extend(folders.map(PathBuf::from));
-            }
-            Sets(field) => *field(self) = true,
-            Path(field) => *field(self) = Some(value.into()),
-            Text(field) => *field(self) = Some(value),
-            Parts(field) => field(self).extend(parts(&value)),
+            Link(flag) => self.link(list(&value), flag),
+            Does(effect) => effect(self, value),
             Machine if value == "64" => {}
             Architecture => {
                 for (number, is_specific) in architectures(&value) {
@@ -204,11 +194,6 @@ impl NvccInvocation {
                 }
             }
             Relocatable => self.relocatable = truth(word, &value)?,
-            Cudart => self.no_cudart = value == "none",
-            DependenciesToo { own } => {
-                self.dependencies = true;
-                self.own_dependencies = own;
-            }
             DefaultStream => match value.as_str() {
                 "per-thread" => self.all.push(DEFINITION.into()),
                 "legacy" | "null" => {}
@@ -231,25 +216,9 @@ impl NvccInvocation {
         Ok(())
     }
 
-    fn make(&mut self, mode: Mode) {
-        use Mode::*;
-        self.mode = match (self.mode, mode) {
-            (RealArchitectures, VirtualArchitectures)
-            | (VirtualArchitectures, RealArchitectures) => Architectures,
-            (_, OwnDependencies) => {
-                self.own_dependencies = true;
-                Dependencies
-            }
-            (_, DeviceObjects) => {
-                self.relocatable = true;
-                Objects
-            }
-            (_, WholeObjects) => {
-                self.relocatable = false;
-                Objects
-            }
-            (_, mode) => mode,
-        };
+    pub fn link(&mut self, words: impl IntoIterator<Item = String>, flag: &str) {
+        let words = words.into_iter();
+        (self.words).extend(words.map(|word| Word::Flag(format!("{flag}{word}"))));
     }
 }
 

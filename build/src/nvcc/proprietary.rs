@@ -20,6 +20,7 @@ use superstep_toolchain::{Progress, Toolchain, replace_file};
 use super::toolkit;
 use crate::compile::steps::hash::KeyHasher;
 use crate::compile::{BuildError, Result};
+use crate::installation::names_in;
 use crate::run::proprietary::functions;
 
 pub(super) struct ProprietaryFolder {
@@ -176,25 +177,20 @@ fn copy_headers(from: &Path, to: &Path) -> Result<()> {
 
 fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String)> {
     let start = format!("lib{stem}.so.");
-    let entries = fs::read_dir(folder).map_err(BuildError::io("read", folder))?;
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| {
-            let major = name.strip_prefix(&start);
-            major.is_some_and(|major| major.bytes().all(|letter| letter.is_ascii_digit()))
-        })
-        .collect();
-    names.sort();
     // libNVVM's file has no version in its name.
     let plain = format!("lib{stem}.so");
-    let plain = folder.join(&plain).is_file().then_some(plain);
-    match names.pop().or(plain) {
-        Some(name) => Ok((folder.join(&name), name)),
-        None => Err(BuildError::installation(
-            format!("lib{stem}.so"),
-            format!("{} does not contain it", folder.display()),
-        )),
-    }
+    let is_versioned = |name: &String| {
+        let major = name.strip_prefix(&start);
+        major.is_some_and(|major| major.bytes().all(|letter| letter.is_ascii_digit()))
+    };
+    let mut names = names_in(folder);
+    names.retain(|name| *name == plain || is_versioned(name));
+    // Sorted, so the plain name comes before the others.
+    let name = names.pop().ok_or_else(|| {
+        let why = format!("{} does not contain it", folder.display());
+        BuildError::installation(plain, why)
+    })?;
+    Ok((folder.join(&name), name))
 }
 
 pub(super) fn linker_script(library: &Path) -> String {

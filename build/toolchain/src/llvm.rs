@@ -23,6 +23,11 @@ pub struct Llvm {
 impl Llvm {
     pub const TOOLS: [&str; 6] = ["clang", "clang++", "llc", "llvm-link", "opt", "llvm-dis"];
 
+    /// Returns the folder of Clang's own headers.
+    pub fn include(&self) -> PathBuf {
+        self.prefix.join(format!("lib/clang/{LLVM_MAJOR}/include"))
+    }
+
     pub fn tool(&self, name: &str) -> PathBuf {
         self.prefix.join("bin").join(name)
     }

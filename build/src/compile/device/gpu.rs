@@ -21,10 +21,10 @@ impl Builder {
     ) -> Result<PathBuf> {
         let args = Args::of([
             format!("-mcpu=sm_{}", self.options.lowest_arch()),
-            format!("-mattr=+{}", self.tools.cuda.ptx_feature()),
+            format!("-mattr=+{}", self.toolchain.cuda.ptx_feature()),
         ]);
         let args = args.text("-O3").texts(flag).input(bitcode);
-        (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
+        (self.runner).file("PTX", &self.llvm_tool("llc"), module.subject(), args, PTX)
     }
 
     pub(crate) fn cubins(&self, module: &Module, ptx: &Path, waits: Waits) -> Result<Vec<PathBuf>> {
@@ -33,7 +33,10 @@ impl Builder {
                 .text("-O3")
                 .texts((waits == Waits::Never).then_some("-noFwdPrg"))
                 .input(ptx);
-            let (tool, subject) = (&self.tools.ptxas, module.subject());
+            let (tool, subject) = (
+                &self.cuda_tool(&self.toolchain.cuda.ptxas),
+                module.subject(),
+            );
             self.runner.file("cubin", tool, subject, args, "out.cubin")
         };
         self.options.gpu_archs.iter().map(assemble).collect()
@@ -72,7 +75,7 @@ impl Builder {
         let stage = Stage {
             name: "fatbin",
             subject: module.subject(),
-            tool: &self.tools.fatbinary,
+            tool: &self.cuda_tool(&self.toolchain.cuda.fatbinary),
             args,
             outputs: &[FATBIN],
         };

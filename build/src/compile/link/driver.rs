@@ -53,7 +53,7 @@ impl Driver {
 impl Builder {
     /// Builds the stand-in for a driver library; `None` if the CUDA toolkit lacks its headers.
     pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>> {
-        let functions = driver.functions(&self.tools.cuda.include);
+        let functions = driver.functions(&self.toolchain.cuda.include);
         if functions.is_empty() {
             return Ok(None);
         }
@@ -68,7 +68,7 @@ impl Builder {
             .input(self.cudart_stub()?)
             .text("-ldl");
         let subject = Subject::of(driver.file, Path::new("."));
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
     }
 

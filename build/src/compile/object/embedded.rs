@@ -114,7 +114,7 @@ impl Builder {
         let lists = [&object, &embedded.ir.front_end].map(|file| beside(file, DEPENDENCIES));
         let mut dependencies = lists.map(|list| depfile::parse(&list)).concat();
         // Cached files may be removed at any time.
-        dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
+        dependencies.retain(|path| !path.starts_with(&self.runner.cache.root));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));
         Ok(HostObject {
@@ -189,7 +189,7 @@ impl Builder {
     fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf> {
         let name = "device link";
         let subject = Subject { name, folder };
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner.file(name, tool, subject, args, OBJECT)
     }
 

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -21,7 +21,7 @@ use crate::compile::{BuildError, Result};
 
 #[derive(Debug, Clone)]
 pub struct StepCache {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
 }
 
@@ -31,10 +31,6 @@ impl StepCache {
             root: root.into(),
             busy: Arc::default(),
         }
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Returns the folder of the step `key` if all `outputs` exist, and marks the step as used now.
