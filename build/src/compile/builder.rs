@@ -211,10 +211,7 @@ impl Builder {
                     let others = program.units.iter().skip(1);
                     files.extend(others.map(|unit| program.folder.join(&unit.file)));
                 }
-                let as_resident = files.iter().try_fold(false, |asks, file| {
-                    Ok::<_, BuildError>(asks || asks_for_residency(file)?)
-                })?;
-                (Ok(executable), lists(as_resident))
+                (Ok(executable), lists(asks_for_residency(&files)?))
             };
         let (executable, lists) = (executable?, lists?);
         let search = self.library_search(&executable)?;

@@ -51,8 +51,6 @@ enum Attempt {
     Whole,
     /// The attempt failed for this reason, but a retry may succeed. Bytes already received are kept.
     Broken(String),
-    /// The partial file did not match the server's and was removed.
-    StartOver,
 }
 
 pub(super) fn into_cache(
@@ -84,16 +82,6 @@ pub(super) fn into_cache(
                 }
                 continued = false;
                 continue;
-            }
-            Attempt::StartOver if continued => {
-                continued = false;
-                continue;
-            }
-            Attempt::StartOver => {
-                return Err(unreachable(
-                    url,
-                    "the server rejected a request for the whole file".into(),
-                ));
             }
             Attempt::Broken(why) => {
                 let here = partial_bytes(&partial);
@@ -144,9 +132,10 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
             Err(unreachable(url, format!("the server returned {status}")))
         }
         Some(CURL_HTTP_ERROR) => Ok(Attempt::Broken(format!("the server returned {status}"))),
-        Some(CURL_RANGE_ERROR) => {
+        // The server cannot send a part of the file.
+        Some(CURL_RANGE_ERROR) if here > 0 => {
             remove(partial)?;
-            Ok(Attempt::StartOver)
+            attempt(url, partial, limits)
         }
         Some(CURL_TOO_LONG) => Err(too_long(url, limits)),
         _ => Ok(Attempt::Broken(complaint.trim().to_owned())),

@@ -76,14 +76,8 @@ impl<'a> Text<'a> {
 
     /// Describes the value at `place`, as far as its line goes.
     fn found(&self, place: Location) -> String {
-        let index = |number: u64| usize::try_from(number).unwrap_or(1).max(1) - 1;
-        let line = self
-            .content
-            .lines()
-            .nth(index(place.line()))
-            .unwrap_or_default();
-        let rest: String = line.chars().skip(index(place.column())).collect();
-        let value = rest.split([',', ']', '}', '#']).next().unwrap_or_default();
+        let rest = self.content.chars().skip(place.span().offset() as usize);
+        let value: String = rest.take_while(|c| !",]}#\n".contains(*c)).collect();
         match value.trim() {
             value if value.is_empty() || value.starts_with(['[', '{', '-']) => {
                 "found a value of the wrong kind".to_owned()

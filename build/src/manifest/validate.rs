@@ -64,9 +64,9 @@ impl Suite {
         identifier(&self.name, "suite").at("name")?;
         not_empty(&self.title, "title").at("title")?;
         self.source.validate().at("source")?;
-        let archive = self.data.as_ref();
-        let valid = archive.map_or(Ok(()), |data| https(&data.url).at("archive-url"));
-        valid.at("data")?;
+        if let Some(data) = &self.data {
+            https(&data.url).at("archive-url").at("data")?;
+        }
         identifier(&self.default_size, "size").at("default-size")?;
         let none = "the suite lists no benchmarks";
         require(!self.names.is_empty(), none, "name at least one").at("benchmarks")?;

@@ -37,17 +37,9 @@ pub(super) enum Meaning {
     DefaultStream,
     DeviceDebug,
     DeviceOptimization,
-    Switch(Arithmetic),
+    Switch(fn(&mut NvccInvocation) -> &mut Option<bool>),
 }
 use Meaning::*;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Arithmetic {
-    Fused,
-    Flushed,
-    ExactDivision,
-    ExactRoot,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
@@ -175,10 +167,10 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     DeviceDebug, Nothing: "G/device-debug";
     DeviceOptimization, Value: "dopt";
     Does(|it, _| it.fast_math = true), Nothing: "use_fast_math";
-    Switch(Arithmetic::Fused), Value: "fmad";
-    Switch(Arithmetic::Flushed), Value: "ftz";
-    Switch(Arithmetic::ExactDivision), Value: "prec-div";
-    Switch(Arithmetic::ExactRoot), Value: "prec-sqrt";
+    Switch(|it| &mut it.fused), Value: "fmad";
+    Switch(|it| &mut it.flushed), Value: "ftz";
+    Switch(|it| &mut it.exact_division), Value: "prec-div";
+    Switch(|it| &mut it.exact_root), Value: "prec-sqrt";
     Ignored("registers are not limited"), Value: "maxrregcount";
     Ignored("all kernels are compiled"), List: "e/entries";
     Ignored("unused device functions are left out"), Nothing: "keep-device-functions";

@@ -1,13 +1,12 @@
 //! An nvcc command line.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::Failure;
-use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
+use super::flags::{Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
 use crate::compile::source::arithmetic::{
-    FAST_DIVISIONS, FAST_FUNCTIONS, FULL_DIVISIONS, INEXACT_ROOTS,
+    FAST_DIVISIONS, FAST_FUNCTIONS, FLUSH, FULL_DIVISIONS, INEXACT_ROOTS,
 };
 use crate::compile::source::default_stream::DEFINITION;
 use Meaning::*;
@@ -56,7 +55,10 @@ pub(super) struct NvccInvocation {
     pub dry_run: bool,
     pub ignored: Vec<(String, &'static str)>,
     pub fast_math: bool,
-    arithmetic: BTreeMap<Arithmetic, bool>,
+    pub fused: Option<bool>,
+    pub flushed: Option<bool>,
+    pub exact_division: Option<bool>,
+    pub exact_root: Option<bool>,
     device_debug: bool,
     device_optimized: bool,
 }
@@ -120,22 +122,17 @@ impl NvccInvocation {
 
     /// Returns Clang's flags for device arithmetic. Flags for a single kind of operation take precedence over `-use_fast_math`.
     fn of_arithmetic(&self) -> Vec<String> {
-        let is = |what, otherwise| *self.arithmetic.get(&what).unwrap_or(&otherwise);
         let fast = self.fast_math;
         // Without optimisation, nvcc fuses nothing.
         let is_optimized = fast || !self.device_debug || self.device_optimized;
+        let (root, division) = (self.exact_root, self.exact_division);
+        let divisions = if fast { FAST_DIVISIONS } else { FULL_DIVISIONS };
         let flags = [
             (FAST_FUNCTIONS, fast),
-            (
-                "-fgpu-flush-denormals-to-zero",
-                is(Arithmetic::Flushed, fast),
-            ),
-            ("-ffp-contract=off", !is(Arithmetic::Fused, is_optimized)),
-            (INEXACT_ROOTS, !is(Arithmetic::ExactRoot, !fast)),
-            (
-                if fast { FAST_DIVISIONS } else { FULL_DIVISIONS },
-                !is(Arithmetic::ExactDivision, !fast),
-            ),
+            (FLUSH, self.flushed.unwrap_or(fast)),
+            ("-ffp-contract=off", !self.fused.unwrap_or(is_optimized)),
+            (INEXACT_ROOTS, !root.unwrap_or(!fast)),
+            (divisions, !division.unwrap_or(!fast)),
         ];
         let flags = flags.into_iter().filter(|&(_, is_on)| is_on);
         flags.map(|(flag, _)| flag.to_owned()).collect()
@@ -208,9 +205,7 @@ impl NvccInvocation {
                 );
             }
             DeviceOptimization if value == "on" => self.device_optimized = true,
-            Switch(what) => {
-                self.arithmetic.insert(what, truth(word, &value)?);
-            }
+            Switch(field) => *field(self) = Some(truth(word, &value)?),
             Machine | DeviceOptimization => return Err(undefined(word, &value)),
         }
         Ok(())

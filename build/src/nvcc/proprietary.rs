@@ -164,15 +164,15 @@ fn put(place: &Path, text: &str) -> Result<()> {
 
 fn copy_headers(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(BuildError::io("create", to))?;
-    let entries = fs::read_dir(from).map_err(BuildError::io("read", from))?;
-    for entry in entries {
-        let file = entry.map_err(BuildError::io("read", from))?.path();
-        if file.extension().is_some_and(|extension| extension == "h") {
-            let to = to.join(file.file_name().unwrap_or_default());
-            fs::copy(&file, &to).map_err(BuildError::io("write", &to))?;
-        }
-    }
-    Ok(())
+    let names = names_in(from);
+    names
+        .iter()
+        .filter(|name| name.ends_with(".h"))
+        .try_for_each(|name| {
+            let to = to.join(name);
+            let copied = fs::copy(from.join(name), &to).map(drop);
+            copied.map_err(BuildError::io("write", to))
+        })
 }
 
 fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String)> {

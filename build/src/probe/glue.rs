@@ -203,7 +203,12 @@ fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
+/// Defines the probe's context `c` and, if there are fields, the address `at` of the first one and the distance `between`
+/// fields.
 fn at(text: &mut String, spec: &ProbeSpec) {
+    text.push_str(
+        "  const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
+    );
     let fields = spec.fields.len();
     if fields == 0 {
         return;
@@ -231,8 +236,7 @@ fn at(text: &mut String, spec: &ProbeSpec) {
 fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
-         const superstep::Context *c = superstep::context_of(context);\n  const Fields &f = *static_cast<const Fields *>(fields);\n  \
-         (void)c; (void)f;\n",
+         const Fields &f = *static_cast<const Fields *>(fields);\n",
     );
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
@@ -253,8 +257,7 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
 /// waits for memory only once.
 fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
-        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n  \
-         const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
+        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n",
     );
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {

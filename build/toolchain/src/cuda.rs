@@ -71,8 +71,7 @@ pub(crate) fn locate(
             Err(why) => left_aside.push(why.to_string()),
         }
     }
-    let folder = wheels::folder(search).ok_or(ToolkitError::NoCacheFolder);
-    let merged = folder.and_then(|folder| wheels::examine(&folder));
+    let merged = wheels::folder(search).and_then(|folder| wheels::examine(&folder));
     merged.map_err(|why| {
         let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
         let hint = "run `superstep setup` (in the repository, `cargo xtask setup`)";

@@ -120,13 +120,18 @@ impl Builder {
     }
 }
 
-pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool> {
-    let own = libraries(executable)?.into_iter();
-    let own = own.filter(|library| library.supplier() == Supplier::Program);
-    let mut files = std::iter::once(executable.to_owned()).chain(own.filter_map(|own| own.path));
-    files.try_fold(false, |asks, file| {
-        Ok(asks || calls(&file, "cudaOccupancy")?)
-    })
+/// Returns whether files or the program's own libraries that they need ask how many CTAs can be resident.
+pub(crate) fn asks_for_residency(files: &[PathBuf]) -> Result<bool> {
+    let mut all = files.to_vec();
+    for file in files {
+        let own = libraries(file)?.into_iter();
+        let own = own.filter(|library| library.supplier() == Supplier::Program);
+        all.extend(own.filter_map(|library| library.path));
+    }
+    (all.iter()).try_fold(
+        false,
+        |asks, file| Ok(asks || calls(file, "cudaOccupancy")?),
+    )
 }
 
 /// Returns whether the code in a file calls a stub function whose name begins with `start`. The linker has resolved the

@@ -32,7 +32,7 @@ pub enum ToolkitError {
         root: PathBuf,
         failure: CheckFailure,
     },
-    #[error("no cache folder, since none of {CACHE}, XDG_CACHE_HOME and HOME is set")]
+    #[error("no cache folder, since none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one")]
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),

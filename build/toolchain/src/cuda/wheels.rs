@@ -96,10 +96,6 @@ const STAMP: &str = "superstep-wheels.txt";
 
 #[derive(Debug, Error)]
 pub enum WheelError {
-    #[error(
-        "failed to choose a cache folder: none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one"
-    )]
-    NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),
     #[error("failed to run python3: {0}; install python3 and python3-pip")]
@@ -150,10 +146,10 @@ impl WheelError {
     }
 }
 
-pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
+pub(crate) fn folder(search: &Search) -> Result<PathBuf, ToolkitError> {
     let hash = hash_bytes(stamp().as_bytes()).to_string();
-    let cache = search.cache_dir()?;
-    Some(cache.join(format!("cuda-12.9-{}", &hash[..12])))
+    let cache = search.cache_dir().ok_or(ToolkitError::NoCacheFolder)?;
+    Ok(cache.join(format!("cuda-12.9-{}", &hash[..12])))
 }
 
 /// Checks a merged folder. The stamp is written last, so a folder without it is incomplete.
@@ -177,8 +173,8 @@ fn stamp() -> String {
 }
 
 pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, WheelError> {
-    let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
-    let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
+    let root = folder(search)?;
+    let cache = root.parent().ok_or(ToolkitError::NoCacheFolder)?;
     check_private(cache)?;
     let _lock = CacheLock::acquire(cache, "cuda.lock", &mut || {
         progress("waiting for another installation of the CUDA wheels to finish");
