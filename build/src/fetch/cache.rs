@@ -16,7 +16,7 @@ use crate::manifest::Sha256;
 pub fn default_cache_dir() -> Result<PathBuf> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
-    std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
+    Ok(folder)
 }
 
 pub fn hash_file(path: &Path) -> Result<(Sha256, u64)> {

@@ -23,9 +23,8 @@ impl Call<'_> {
     pub(super) fn run(&self) -> Done {
         let files = || self.args.words.iter().filter_map(Word::file);
         if files().next().is_none() {
-            return Err(Failure::Fatal(
-                "No input files specified; use option --help for more information".into(),
-            ));
+            let why = "No input files specified; use option --help for more information";
+            return Err(Failure::Fatal(why.into()));
         }
         for file in files() {
             self.kind(file)?;
@@ -128,10 +127,11 @@ impl Call<'_> {
                 }
                 execute(&mut command)
             }
-            _ => Err(Failure::Fatal(format!(
-                "'{}' cannot be compiled to .{extension}",
-                file.display()
-            ))),
+            _ => {
+                let file = file.display();
+                let why = format!("'{file}' cannot be compiled to .{extension}");
+                Err(Failure::Fatal(why))
+            }
         }
     }
 
@@ -204,7 +204,7 @@ impl Call<'_> {
     }
 
     fn macros(&self) -> Vec<String> {
-        of_nvcc(&self.nvcc.version, &self.args.architectures)
+        of_nvcc(self.nvcc.toolchain.cuda.version, &self.args.architectures)
     }
 
     fn host_compiler(&self, source: Language) -> Command {
@@ -315,7 +315,7 @@ impl Call<'_> {
         };
         let mut command = match &self.args.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
-            _ => Command::new(&self.nvcc.clangxx),
+            _ => Command::new(self.nvcc.toolchain.llvm.tool("clang++")),
         };
         let default = if self.args.mode == Mode::SharedLibrary {
             command.arg("-shared");
@@ -356,9 +356,10 @@ fn execute(command: &mut Command) -> Done {
     let program = command.get_program().to_string_lossy();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::Failed(format!(
-            "error: {program} ended with {status}"
-        ))),
+        Ok(status) => {
+            let why = format!("error: {program} ended with {status}");
+            Err(Failure::Failed(why))
+        }
         Err(error) => Err(failed(format_args!("start {program}"), error)),
     }
 }

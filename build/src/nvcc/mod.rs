@@ -14,6 +14,8 @@ use std::path::PathBuf;
 
 pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, arch_wanted};
 
+use superstep_toolchain::Toolchain;
+
 use crate::compile::{BuildError, BuildOptions, Builder};
 use call::Call;
 use flags::Mode;
@@ -22,9 +24,8 @@ use words::words;
 
 pub struct Nvcc {
     pub toolkit: PathBuf,
-    pub version: String,
     pub arch: u32,
-    pub clangxx: PathBuf,
+    pub toolchain: Toolchain,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -104,10 +105,9 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 
 impl Nvcc {
     fn answer(&self, mode: Mode) -> Option<String> {
-        let major = self.version.split('.').next().unwrap_or_default();
         let list = |form: fn(&u32) -> String| {
-            let list: Vec<String> = architectures(major).iter().map(form).collect();
-            list.join("\n")
+            let all = architectures(self.toolchain.cuda.version.major).iter();
+            all.map(form).collect::<Vec<_>>().join("\n")
         };
         Some(match mode {
             Mode::Version => self.banner(),
@@ -120,12 +120,10 @@ impl Nvcc {
     }
 
     fn banner(&self) -> String {
-        let version = self.version.as_str();
-        let release = version
-            .rsplit_once('.')
-            .map_or(version, |(release, _)| release);
+        let version = self.toolchain.cuda.version;
+        let (major, minor) = (version.major, version.minor);
         format!(
-            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {release}, V{version}"
+            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {major}.{minor}, V{version}"
         )
     }
 
@@ -140,18 +138,19 @@ impl Nvcc {
         if matches!(args.mode, Mode::Link | Mode::SharedLibrary) {
             let output = args.output.clone().unwrap_or_else(|| "a.out".into());
             let runtime = runtime_libraries(args).collect::<Vec<_>>().join(" ");
-            let (linker, output) = (self.clangxx.display(), output.display());
+            let linker = self.toolchain.llvm.tool("clang++");
+            let (linker, output) = (linker.display(), output.display());
             eprintln!("#$ \"{linker}\" -o \"{output}\" {libraries} {runtime}");
         }
     }
 }
 
-fn architectures(toolkit_major: &str) -> &'static [u32] {
+fn architectures(toolkit_major: u32) -> &'static [u32] {
     const OF_12: &[u32] = &[
         50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121,
     ];
     const OF_13: &[u32] = &[75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
-    if toolkit_major == "12" { OF_12 } else { OF_13 }
+    if toolkit_major == 12 { OF_12 } else { OF_13 }
 }
 
 fn runtime_libraries(args: &NvccInvocation) -> impl Iterator<Item = &'static str> {

@@ -95,17 +95,14 @@ impl Definition {
     }
 
     fn check_data(&mut self) -> Valid {
-        each(&mut self.fields, "fields", |Field { name, .. }, before| {
-            let valid = identifier(name, "field");
+        each(&mut self.fields, "fields", |field, before| {
             let others = before.iter().map(|other| &other.name);
-            valid.and_then(|()| once(name, others)).at("name")
+            unique(&field.name, "field", others).at("name")
         })?;
         let mut words = 0u64;
         each(&mut self.tables, "tables", |table, before| {
-            let valid = identifier(&table.name, "table");
             let others = before.iter().map(|other| &other.name);
-            let valid = valid.and_then(|()| once(&table.name, others));
-            valid.at("name")?;
+            unique(&table.name, "table", others).at("name")?;
             words = words.saturating_add(table.words);
             require(
                 table.words > 0 && words <= MOST_TABLE_WORDS,
@@ -224,7 +221,8 @@ fn identifier(word: &str, what: &str) -> Valid {
     )
 }
 
-fn once<'a>(name: &str, mut others: impl Iterator<Item = &'a String>) -> Valid {
+fn unique<'a>(name: &str, what: &str, mut others: impl Iterator<Item = &'a String>) -> Valid {
+    identifier(name, what)?;
     require(
         !others.any(|other| other == name),
         format!("`{name}` appears twice"),

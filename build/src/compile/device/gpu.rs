@@ -33,11 +33,8 @@ impl Builder {
                 .text("-O3")
                 .texts((waits == Waits::Never).then_some("-noFwdPrg"))
                 .input(ptx);
-            let (tool, subject) = (
-                &self.cuda_tool(&self.toolchain.cuda.ptxas),
-                module.subject(),
-            );
-            self.runner.file("cubin", tool, subject, args, "out.cubin")
+            let tool = &self.cuda_tool(&self.toolchain.cuda.ptxas);
+            (self.runner).file("cubin", tool, module.subject(), args, "out.cubin")
         };
         self.options.gpu_archs.iter().map(assemble).collect()
     }

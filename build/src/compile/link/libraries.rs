@@ -128,10 +128,12 @@ pub(crate) fn asks_for_residency(files: &[PathBuf]) -> Result<bool> {
         let own = own.filter(|library| library.supplier() == Supplier::Program);
         all.extend(own.filter_map(|library| library.path));
     }
-    (all.iter()).try_fold(
-        false,
-        |asks, file| Ok(asks || calls(file, "cudaOccupancy")?),
-    )
+    for file in all {
+        if calls(&file, "cudaOccupancy")? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether the code in a file calls a stub function whose name begins with `start`. The linker has resolved the

@@ -202,20 +202,15 @@ impl ProprietaryPackage {
             "import importlib.metadata as m; print(m.distribution('{}').locate_file('{}'))",
             self.wheel.package, self.wheel.folder
         );
-        let output = Command::new("python3")
-            .args(["-c", &script])
-            .output()
-            .ok()?;
+        let output = Command::new("python3").args(["-c", &script]).output();
+        let output = output.ok()?;
         let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
         folder.join("include").is_dir().then_some(folder)
     }
 
     pub fn fetch(&self, folder: &Path, progress: Progress) -> Result<(), WheelError> {
-        let megabytes = self.wheel.bytes / 1_000_000;
-        progress(&format!(
-            "fetching {} with pip ({megabytes} MB)",
-            self.title
-        ));
+        let (title, megabytes) = (self.title, self.wheel.bytes / 1_000_000);
+        progress(&format!("fetching {title} with pip ({megabytes} MB)"));
         let downloads = folder.join("wheel");
         for file in wheels::download(&[self.wheel], &downloads, &[])? {
             merge::extract(&self.wheel, &file, folder)?;
