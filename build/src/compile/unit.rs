@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe, Protocol};
 
-use crate::compile::device::gpu::Waits;
 use crate::compile::object::linked;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::source::{arithmetic, default_stream, macros};
@@ -16,7 +15,7 @@ use crate::manifest::{Flags, Language, TranslationUnit};
 /// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
 pub(crate) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
 
-const TABLE: &str = "table.json";
+pub(crate) const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
 #[derive(Clone)]
@@ -78,13 +77,6 @@ pub(crate) struct Inserted {
     pub(crate) host: Option<PathBuf>,
 }
 
-pub(crate) struct Instrumented {
-    pub(crate) probe: Option<Waits>,
-    pub(crate) as_resident: bool,
-    pub(crate) bitcode: PathBuf,
-    pub(crate) table: PathBuf,
-}
-
 impl Builder {
     /// Stage 1: compiles a unit to device IR, the same for every backend and probe.
     pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr> {
@@ -126,8 +118,9 @@ impl Builder {
         self.runner.file("optimise", tool, subject, args, BITCODE)
     }
 
-    /// Stage 2: inserts the probe, and retargets the code for the CPU backend.
-    pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<Instrumented> {
+    /// Stage 2: inserts the probe, and retargets the code for the CPU backend. Returns the folder with the bitcode and the
+    /// table of sites.
+    pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<PathBuf> {
         let mut args = self.instrumenter_args(module, inserted.probe);
         args = args.text("--support").input(&inserted.support);
         for (flag, file) in [("--spec", &inserted.spec), ("--handler", &inserted.handler)] {
@@ -135,17 +128,7 @@ impl Builder {
                 args = args.text(flag).input(file);
             }
         }
-        let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
-        Ok(Instrumented {
-            probe: match inserted.probe {
-                Probe::None => None,
-                probe if self.adds_up(probe) => Some(Waits::Never),
-                _ => Some(Waits::Perhaps),
-            },
-            as_resident: inserted.as_resident,
-            bitcode: folder.join(BITCODE),
-            table: folder.join(TABLE),
-        })
+        self.run_instrumenter(module, args, &[BITCODE, TABLE])
     }
 
     /// Returns the file in which stage 2 explains each memory operation in a module. Needs no handler.
@@ -173,7 +156,7 @@ impl Builder {
         args.output("-o", BITCODE).output("--table", TABLE)
     }
 
-    fn adds_up(&self, probe: Probe) -> bool {
+    pub(crate) fn adds_up(&self, probe: Probe) -> bool {
         let is_wanted = self.options.protocol == Protocol::InSitu;
         is_wanted && self.options.backend == Backend::Cuda && probe == Probe::Trace
     }

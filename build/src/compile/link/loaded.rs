@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use superstep_abi::variable::{MODULES, RUNTIME};
 use superstep_trace::Backend;
 
-use crate::compile::object::record::{self, DeviceCodeRecord};
+use crate::compile::object::record;
 use crate::compile::steps::hash::{self, KeyHasher};
-use crate::compile::steps::stage::{quote, quote_path};
-use crate::compile::unit::{Inserted, Module, unit_name};
+use crate::compile::steps::stage::{BITCODE, quote, quote_path};
+use crate::compile::unit::{Inserted, Module, TABLE, unit_name};
 use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
@@ -60,7 +60,7 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 
 impl Builder {
     pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>> {
-        let mut records: Vec<DeviceCodeRecord> = Vec::new();
+        let mut records = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
                 return Err(BuildError::unsupported(
@@ -72,11 +72,7 @@ impl Builder {
             if self.options.backend == Backend::Cpu {
                 self.runs_on_the_cpu(&program.name, &file)?;
             }
-            for record in record::of_program(&file)? {
-                if !records.contains(&record) {
-                    records.push(record);
-                }
-            }
+            record::of_program(&file, &mut records)?;
         }
         if records.is_empty() {
             return Err(BuildError::unsupported(
@@ -104,9 +100,10 @@ impl Builder {
 
     fn loaded_line(&self, module: &Module, inserted: &Inserted) -> Result<String> {
         let code = self.instrument(module, inserted)?;
+        let bitcode = code.join(BITCODE);
         let mut files = match self.options.backend {
-            Backend::Cpu => vec![self.cpu_library(module, &code.bitcode)?],
-            Backend::Cuda => vec![self.fatbin(module, &code)?, code.table],
+            Backend::Cpu => vec![self.cpu_library(module, &bitcode)?],
+            Backend::Cuda => vec![self.fatbin(module, inserted, &bitcode)?, code.join(TABLE)],
         };
         files.extend(inserted.host.clone());
         let protocol = self.options.protocol;

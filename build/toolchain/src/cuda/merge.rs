@@ -20,7 +20,7 @@ fn destination(wheel: &Wheel, member: &str) -> Option<PathBuf> {
         return None;
     }
     if member.contains(".dist-info/") && member.ends_with("/License.txt") {
-        return Some(PathBuf::from(format!("licenses/{}.txt", wheel.package)));
+        return Some(PathBuf::from(format!("licenses/{}.txt", wheel.package())));
     }
     let name = member.strip_prefix(wheel.folder)?;
     let is_taken = |what: &str| name == what || what.ends_with('/') && name.starts_with(what);

@@ -20,8 +20,8 @@ use crate::search::Search;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
-    pub package: &'static str,
-    pub version: &'static str,
+    /// Package and version, as pip takes them.
+    pub requirement: &'static str,
     pub sha256: &'static str,
     pub bytes: u64,
     /// Folder in the wheel whose files are merged.
@@ -30,15 +30,15 @@ pub struct Wheel {
     pub(crate) taken: &'static [&'static str],
 }
 
-impl std::fmt::Display for Wheel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}=={}", self.package, self.version)
+impl Wheel {
+    pub(crate) fn package(&self) -> &'static str {
+        let name = self.requirement.split("==").next();
+        name.unwrap_or_default()
     }
 }
 
 pub(crate) const NVCC: Wheel = Wheel {
-    package: "nvidia-cuda-nvcc-cu12",
-    version: "12.9.86",
+    requirement: "nvidia-cuda-nvcc-cu12==12.9.86",
     sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
     bytes: 40_546_229,
     folder: "nvidia/cuda_nvcc/",
@@ -50,40 +50,35 @@ pub(crate) const NVCC: Wheel = Wheel {
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
-        package: "nvidia-cuda-runtime-cu12",
-        version: "12.9.79",
+        requirement: "nvidia-cuda-runtime-cu12==12.9.79",
         sha256: "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3",
         bytes: 3_493_179,
         folder: "nvidia/cuda_runtime/",
         taken: &["include/", "lib/libcudart.so.12"],
     },
     Wheel {
-        package: "nvidia-cuda-cccl-cu12",
-        version: "12.9.27",
+        requirement: "nvidia-cuda-cccl-cu12==12.9.27",
         sha256: "37869e17ce2e1ecec6eddf1927cca0f8c34e64fd848d40453df559091e2d7117",
         bytes: 3_152_243,
         folder: "nvidia/cuda_cccl/",
         taken: &["include/"],
     },
     Wheel {
-        package: "nvidia-cuda-nvcc",
-        version: "13.0.48",
+        requirement: "nvidia-cuda-nvcc==13.0.48",
         sha256: "d529c52d30c403cbf6fb17a3009530a48d94ea3ad99c990ad0301d9c744eb866",
         bytes: 37_409_350,
         folder: "nvidia/cu13/",
         taken: &["bin/fatbinary"],
     },
     Wheel {
-        package: "nvidia-nvml-dev-cu12",
-        version: "12.9.79",
+        requirement: "nvidia-nvml-dev-cu12==12.9.79",
         sha256: "8bb367913c62cb65be9ae386c58dbf573f1f9e2f01cae54abb87bf5f63c6069e",
         bytes: 120_263,
         folder: "nvidia/nvml_dev/",
         taken: &["include/"],
     },
     Wheel {
-        package: "nvidia-nvtx-cu12",
-        version: "12.9.79",
+        requirement: "nvidia-nvtx-cu12==12.9.79",
         sha256: "fec150986817f2b4e7eed72ed059f2dcb9ba3856b9a96134e448eac946a6952f",
         bytes: 85_504,
         folder: "nvidia/nvtx/",
@@ -167,7 +162,7 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
 fn stamp() -> String {
     let mut text = format!("merge rules {}\n", merge::RULES_VERSION);
     for wheel in PINS {
-        text += &format!("{wheel} sha256:{}\n", wheel.sha256);
+        text += &format!("{} sha256:{}\n", wheel.requirement, wheel.sha256);
     }
     text
 }
@@ -226,8 +221,9 @@ pub(crate) fn download(
         return Err(WheelError::DiskFull(dir.to_owned()));
     }
     let requirements = dir.join("requirements.txt");
-    let line = |wheel: &Wheel| format!("{wheel} --hash=sha256:{}\n", wheel.sha256);
-    let lines: String = wheels.iter().map(line).collect();
+    let lines = wheels.iter();
+    let lines = lines.map(|it| format!("{} --hash=sha256:{}\n", it.requirement, it.sha256));
+    let lines: String = lines.collect();
     std::fs::write(&requirements, lines).map_err(WheelError::io(&requirements))?;
 
     let python = || {
@@ -258,7 +254,7 @@ pub(crate) fn download(
 }
 
 fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
-    let start = format!("{}-{}-", wheel.package.replace('-', "_"), wheel.version);
+    let start = wheel.requirement.replace('-', "_").replace("==", "-") + "-";
     let entries = std::fs::read_dir(dir).map_err(WheelError::io(dir))?;
     let absent = || WheelError::Merge(format!("pip left no {start}*.whl in {}", dir.display()));
     let file = (entries.filter_map(Result::ok))
