@@ -158,14 +158,14 @@ impl Builder {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;
         let probes = [Probe::None, Probe::Trace, Probe::Count];
-        let started = self.variants(program, &parts, &probes, |&probe| {
+        let insert = |&probe: &Probe| {
             Ok(Inserted {
                 probe,
                 handler: self.handler(probe)?,
                 ..nothing.clone()
             })
-        })?;
-        let [native, traced, counted] = started;
+        };
+        let [native, traced, counted] = self.variants(program, &parts, &probes, insert)?;
         let reference = if self.options.reference && self.options.backend == Backend::Cuda {
             self.reference(program)?
         } else {
@@ -191,11 +191,8 @@ impl Builder {
     ) -> Result<[PathBuf; N]> {
         let lists = |as_resident| -> Result<Vec<PathBuf>> {
             let list = |probe| {
-                let inserted = insert(probe)?;
-                let inserted = Inserted {
-                    as_resident,
-                    ..inserted
-                };
+                let mut inserted = insert(probe)?;
+                inserted.as_resident = as_resident;
                 self.loaded_list(&parts.modules, &inserted)
             };
             probes.par_iter().map(list).collect()
@@ -239,22 +236,19 @@ impl Builder {
             });
         }
         let units = units(program)?.into_par_iter();
-        let embedded: Vec<EmbeddedDeviceCode<'_>> = units
-            .map(|unit| self.device_code(unit, String::new()))
-            .collect::<Result<_, _>>()?;
+        let embedded = units.map(|unit| self.device_code(unit, String::new()));
+        let embedded: Vec<EmbeddedDeviceCode<'_>> = embedded.collect::<Result<_>>()?;
         let first = self.options.first_module;
-        let ir = embedded
-            .iter()
-            .map(|embedded| embedded.ir.optimised.clone());
+        let ir = embedded.iter();
+        let ir = ir.map(|embedded| embedded.ir.optimised.clone());
         let records = embedded.iter().map(|embedded| &embedded.record);
         let modules = if embedded.iter().any(|embedded| embedded.unit.linked) {
             let linked = DeviceCodeRecord::linked(String::new(), records);
             vec![Module::new(program, first, &linked, ir.collect())]
         } else {
-            let modules = (first..).zip(records).zip(ir);
-            modules
-                .map(|((index, record), ir)| Module::new(program, index, record, vec![ir]))
-                .collect()
+            let modules = (first..).zip(records.zip(ir));
+            let module = |(index, (record, ir))| Module::new(program, index, record, vec![ir]);
+            modules.map(module).collect()
         };
         Ok(CompiledModules { modules, embedded })
     }

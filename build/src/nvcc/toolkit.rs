@@ -28,7 +28,6 @@ use crate::compile::link::loaded::write_script;
 use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::steps::stage::quote_path;
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result};
-use crate::installation::Installation;
 
 /// Version of the folder's content.
 const LAYOUT: &str = "6";
@@ -54,15 +53,10 @@ pub struct Toolkit {
 impl Toolkit {
     /// Returns the folder for these tools in `cache`, and creates it if it does not exist. `arch` is that of the GPU that programs are
     /// compiled for.
-    pub fn make(
-        toolchain: &Toolchain,
-        installation: &Installation,
-        builder: &Builder,
-        cache: &Path,
-        arch: u32,
-    ) -> Result<Self> {
+    pub fn make(builder: &Builder, cache: &Path, arch: u32) -> Result<Self> {
+        let toolchain = &builder.toolchain;
         let stub = builder.cudart_stub()?;
-        let script = script(toolchain, installation, cache, arch);
+        let script = script(builder, cache, arch);
         let proprietary = ProprietaryFolder::of(toolchain, cache);
         proprietary.prepare()?;
         let stub_hash = hash::of_file(&stub).map_err(BuildError::io("read", &stub))?;
@@ -125,9 +119,7 @@ impl Toolkit {
             path.push(before);
         }
         let of_root = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDAToolkit_ROOT"];
-        let mut variables = of_root
-            .map(|name| (name, self.root.clone().into()))
-            .to_vec();
+        let mut variables = Vec::from(of_root.map(|name| (name, self.root.clone().into())));
         variables.extend([
             ("PATH", path),
             ("CUDACXX", self.root.join("bin/nvcc").into()),
@@ -138,17 +130,12 @@ impl Toolkit {
     }
 }
 
-fn script(toolchain: &Toolchain, own: &Installation, cache: &Path, arch: u32) -> String {
-    let root = own.root.as_deref().unwrap_or(Path::new(""));
-    let superstep = own.binaries.join("superstep");
-    let paths = [
-        &toolchain.cuda.root,
-        &toolchain.llvm.prefix,
-        cache,
-        root,
-        &superstep,
-    ];
-    let [cuda, llvm, cache, root, superstep] = paths.map(quote_path);
+fn script(builder: &Builder, cache: &Path, arch: u32) -> String {
+    let root = builder.installation.root.as_deref();
+    let (cache, root) = (quote_path(cache), quote_path(root.unwrap_or(Path::new(""))));
+    let superstep = quote_path(builder.installation.binaries.join("superstep"));
+    let cuda = quote_path(&builder.toolchain.cuda.root);
+    let llvm = quote_path(&builder.toolchain.llvm.prefix);
     format!(
         "#!/bin/sh\n{TOOLKIT_VARIABLE}=$(dirname \"$(dirname \"$0\")\") {CUDA}={cuda} {LLVM}={llvm} {CACHE}={cache} {ROOT}={root} {ARCH_VARIABLE}=${{{ARCH_VARIABLE}:-{arch}}} exec {superstep} nvcc \"$@\"\n"
     )

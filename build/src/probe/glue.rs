@@ -1,6 +1,7 @@
 //! Generates the CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and functions with
 //! fixed names and types that instrumented code calls.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -73,24 +74,16 @@ fn word(field: &Field) -> &'static str {
     }
 }
 
-const OF_A_WARP: [(Pass, &str); 4] = [
-    (
-        Pass::TakenMask,
-        "taken_mask = __ballot_sync(mask, payload != 0)",
-    ),
-    (
-        Pass::UniqueLines,
-        "unique_lines = superstep::unique_lines(mask, payload)",
-    ),
-    (
-        Pass::AndBits,
-        "long long and_bits = superstep::and_bits(mask, payload, width)",
-    ),
-    (
-        Pass::OrBits,
-        "long long or_bits = superstep::or_bits(mask, payload, width)",
-    ),
-];
+/// Returns the definition of an argument for which a warp's lanes work together, without `const unsigned`.
+fn of_a_warp(pass: &Pass) -> Option<&'static str> {
+    match pass {
+        Pass::TakenMask => Some("taken_mask = __ballot_sync(mask, payload != 0)"),
+        Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(mask, payload)"),
+        Pass::AndBits => Some("long long and_bits = superstep::and_bits(mask, payload, width)"),
+        Pass::OrBits => Some("long long or_bits = superstep::or_bits(mask, payload, width)"),
+        _ => None,
+    }
+}
 
 fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) {
     let result = if point.replaces {
@@ -119,10 +112,9 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
         OncePer::Warp => {
             text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
             text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
-            for (pass, line) in OF_A_WARP {
-                if point.pass.contains(&pass) {
-                    let _ = writeln!(text, "  const unsigned {line};");
-                }
+            let lines: BTreeSet<&str> = point.pass.iter().filter_map(of_a_warp).collect();
+            for line in lines {
+                let _ = writeln!(text, "  const unsigned {line};");
             }
             let arguments = arguments(spec, point, false);
             let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));

@@ -8,15 +8,11 @@ use superstep_toolchain::Version;
 /// Returns the flags for the macros. `version` is that of the toolkit whose headers are used; `architectures` are those that
 /// code is compiled for.
 pub(crate) fn of_nvcc(version: Version, architectures: &[u32]) -> Vec<String> {
-    let Version {
-        major,
-        minor,
-        patch,
-    } = version;
+    let (major, minor) = (version.major, version.minor);
     let mut flags = vec![
         format!("-D__CUDACC_VER_MAJOR__={major}"),
         format!("-D__CUDACC_VER_MINOR__={minor}"),
-        format!("-D__CUDACC_VER_BUILD__={patch}"),
+        format!("-D__CUDACC_VER_BUILD__={}", version.patch),
         format!("-D__CUDA_API_VER_MAJOR__={major}"),
         format!("-D__CUDA_API_VER_MINOR__={minor}"),
         "-D__NVCC_DIAG_PRAGMA_SUPPORT__=1".into(),

@@ -38,8 +38,6 @@ impl Tools {
     fn toolkit(&self) -> Result<Toolkit, Failure> {
         let builder = self.builder(BuildOptions::new(Backend::Cpu))?;
         Ok(Toolkit::make(
-            &self.toolchain,
-            &self.installation,
             &builder,
             &self.cache,
             arch_here().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
