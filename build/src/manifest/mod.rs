@@ -5,7 +5,7 @@ pub(crate) mod error;
 mod load;
 mod model;
 mod position;
-pub(crate) mod scalar;
+mod scalar;
 #[cfg(test)]
 mod tests;
 pub(crate) mod validate;

@@ -4,26 +4,25 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use superstep_trace::probe::{At, Field, FieldsIn, OncePer, Pass, Per, Point, TableSpec, When};
-use superstep_trace::{Pattern, ProbeSpec};
+use superstep_trace::{ProbeSpec, SelectionError};
 
 use super::load::Probe;
-use crate::manifest::scalar::schema;
 use crate::manifest::validate::{At as _, Valid, broken, each, require};
 
+const SCHEMA: u32 = 1;
 /// Maximum number of words in all tables together: 8 MiB, with one copy per SM.
 const MOST_TABLE_WORDS: u64 = 1 << 20;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Definition {
-    #[serde(with = "schema", rename = "schema")]
-    _schema: (),
+    schema: u32,
     name: String,
     title: String,
     handler: PathBuf,
     host: Option<PathBuf>,
     #[serde(default)]
-    kernels: Vec<Pattern>,
+    kernels: Vec<String>,
     per: Per,
     #[serde(default)]
     fields: Vec<Field>,
@@ -39,14 +38,26 @@ pub(super) struct Definition {
 impl Definition {
     /// Returns the probe if the definition, read from `file`, is valid.
     pub(super) fn checked(mut self, file: &Path) -> Valid<Probe> {
+        let problem = format!("schema {} is not supported", self.schema);
+        let hint = format!("write `schema: {SCHEMA}`");
+        require(self.schema == SCHEMA, problem, hint).at("schema")?;
         self.check_names()?;
         self.check_data()?;
         let some = "list at least one, such as {at: [block], call: on_block, pass: [fields]}";
         require(!self.points.is_empty(), "the probe has no points", some).at("points")?;
+        let mut kernels = Vec::new();
+        each(&mut self.kernels, "kernels", |kernel, _| {
+            let pattern = kernel.parse().or_else(|error: SelectionError| {
+                let problem = format!("the kernel name {kernel:?} is not a valid pattern");
+                broken(problem, format!("write {}", error.expected))
+            })?;
+            kernels.push(pattern);
+            Ok(())
+        })?;
         let mut spec = ProbeSpec {
             name: self.name,
             title: self.title,
-            kernels: self.kernels,
+            kernels,
             per: self.per,
             fields: self.fields,
             fields_in: self.fields_in,

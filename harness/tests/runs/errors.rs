@@ -257,7 +257,7 @@ fn errors_in_a_probe_are_shown_with_their_line() {
             "not a valid name for a field",
         ),
         ("p.cu", "q.cu", "p.yaml:4:10", "not a file"),
-        ("schema: 1", "schema: 2", "p.yaml:1:9", "expected 1"),
+        ("schema: 1", "schema: 2", "p.yaml:1:9", "schema: 1"),
         (
             "[block]",
             "[block, branch]",
