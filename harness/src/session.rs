@@ -10,7 +10,6 @@ use serde_json::json;
 use superstep_build::bail;
 use superstep_build::compile::{
     BuildEvent, BuildOptions, Builder, Executables, ProbedExecutables, Program, PruneLimits,
-    Toolset,
 };
 use superstep_build::failure::Failure;
 use superstep_build::fetch::{self, FetchOptions, SourceFile, SourceTree};
@@ -168,12 +167,12 @@ impl Session {
             reporter.message("build-step", fields);
         };
         Ok(Builder::new(
-            Toolset::new(toolchain, &self.installation)?,
+            toolchain.clone(),
             self.installation.clone(),
             build,
             self.fetch.cache_dir.join("build"),
             observer,
-        ))
+        )?)
     }
 
     /// Fails, before anything is written, if a build tool is missing.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use superstep_toolchain::variable;
-use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
+use superstep_toolchain::{Purpose, Survey, Toolchain};
 
 use crate::context::Context;
 
@@ -27,13 +27,9 @@ pub const TO_RUN: &[&str] = ALL.split_at(4).0;
 pub fn setup() -> Result<()> {
     let toolchain = install()?;
     let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
-    let origin = match cuda.origin {
-        CudaOrigin::Toolkit => "installed toolkit",
-        CudaOrigin::Wheels => "pinned wheels",
-    };
     let (prefix, root) = (llvm.prefix.display(), cuda.root.display());
     eprintln!("Clang and LLVM {} in {prefix}", llvm.version);
-    eprintln!("CUDA {} ({origin}) in {root}", cuda.version);
+    eprintln!("CUDA {} in {root}", cuda.version);
     eprintln!("all set; `cargo xtask suite thesis` runs the thesis suite");
     Ok(())
 }

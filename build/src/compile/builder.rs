@@ -1,9 +1,10 @@
 //! Builds programs: runs all stages in order, translation units and probes in parallel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use superstep_toolchain::Toolchain;
 use superstep_trace::{Backend, Probe, Protocol};
 
 use crate::compile::link::libraries::asks_for_residency;
@@ -11,9 +12,9 @@ use crate::compile::object::embedded::EmbeddedDeviceCode;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::reference::Reference;
 use crate::compile::steps::prune::{PruneLimits, Pruned};
-use crate::compile::steps::stage::Runner;
+use crate::compile::steps::stage::{Runner, Tool};
 use crate::compile::unit::{Inserted, Module, units};
-use crate::compile::{BuildEvent, Program, Result, StepCache, Toolset};
+use crate::compile::{BuildError, BuildEvent, Program, Result, StepCache, hash};
 use crate::installation::Installation;
 
 #[derive(Debug, Clone)]
@@ -85,7 +86,8 @@ pub(crate) struct CompiledModules<'a> {
 }
 
 pub struct Builder {
-    pub(crate) tools: Toolset,
+    pub(crate) toolchain: Toolchain,
+    pub(crate) instrumenter: Tool,
     pub(crate) installation: Installation,
     pub(crate) options: BuildOptions,
     pub(crate) runner: Runner,
@@ -93,22 +95,44 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(
-        tools: Toolset,
+        toolchain: Toolchain,
         installation: Installation,
         options: BuildOptions,
         cache: PathBuf,
         observer: impl Fn(BuildEvent<'_>) + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Result<Self> {
+        let path = installation.instrumenter()?;
+        let identity = hash::of_file(&path).map_err(BuildError::io("read", &path))?;
         let runner = Runner {
             cache: StepCache::new(cache),
             dry_run: None,
             observer: Box::new(observer),
         };
-        Self {
-            tools,
+        Ok(Self {
+            toolchain,
+            instrumenter: Tool { path, identity },
             installation,
             options,
             runner,
+        })
+    }
+
+    pub(crate) fn llvm_tool(&self, name: &str) -> Tool {
+        let llvm = &self.toolchain.llvm;
+        Tool {
+            path: llvm.tool(name),
+            identity: format!("llvm {}", llvm.version),
+        }
+    }
+
+    pub(crate) fn clang(&self) -> Tool {
+        self.llvm_tool("clang++")
+    }
+
+    pub(crate) fn cuda_tool(&self, path: &Path) -> Tool {
+        Tool {
+            path: path.to_owned(),
+            identity: format!("cuda {}", self.toolchain.cuda.version),
         }
     }
 
@@ -120,75 +144,77 @@ impl Builder {
 
     /// Returns the commands that a dry build would have run, in order and without duplicates.
     pub fn commands(&self) -> Vec<String> {
-        let commands = self.runner.dry_run.as_ref();
-        commands
-            .map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone())
-            .unwrap_or_default()
+        let commands = self.runner.dry_run.iter();
+        let lists =
+            commands.map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        lists.flatten().collect()
     }
 
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         self.runner.cache.prune(limits)
     }
 
-    pub fn options(&self) -> &BuildOptions {
-        &self.options
-    }
-
     pub fn build(&self, program: &Program) -> Result<Executables> {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;
-        let list = |probe: Probe, as_resident: bool| {
-            let handler = self.handler(probe)?;
-            let inserted = Inserted {
+        let probes = [Probe::None, Probe::Trace, Probe::Count];
+        let insert = |&probe: &Probe| {
+            Ok(Inserted {
                 probe,
-                handler,
-                as_resident,
+                handler: self.handler(probe)?,
                 ..nothing.clone()
-            };
-            self.loaded_list(&parts.modules, &inserted, None)
+            })
         };
-        let (executable, (native, (traced, counted))) =
-            self.with_executable(program, &parts, |as_resident| {
-                let probed = || {
-                    rayon::join(
-                        || list(Probe::Trace, as_resident),
-                        || list(Probe::Count, as_resident),
-                    )
-                };
-                rayon::join(|| list(Probe::None, as_resident), probed)
-            })?;
-        let search = self.library_search(&executable)?;
+        let [native, traced, counted] = self.variants(program, &parts, &probes, insert)?;
         let reference = if self.options.reference && self.options.backend == Backend::Cuda {
             self.reference(program)?
         } else {
             Reference::NotBuilt
         };
         Ok(Executables {
-            native: self.start(&executable, &search, &native?)?,
-            traced: self.start(&executable, &search, &traced?)?,
+            native,
+            traced,
             recording: None,
-            counted: self.start(&executable, &search, &counted?)?,
+            counted,
             reference,
             sources: Some(program.folder.to_owned()),
         })
     }
 
-    pub(crate) fn variant(
+    /// Builds the executable, and what it loads with each of the `probes`; returns the start scripts.
+    pub(crate) fn variants<T: Sync, const N: usize>(
         &self,
         program: &Program,
         parts: &CompiledModules<'_>,
-        inserted: &Inserted,
-        host: Option<PathBuf>,
-    ) -> Result<PathBuf> {
-        let (executable, list) = self.with_executable(program, parts, |as_resident| {
-            let inserted = Inserted {
-                as_resident,
-                ..inserted.clone()
+        probes: &[T; N],
+        insert: impl Fn(&T) -> Result<Inserted> + Sync,
+    ) -> Result<[PathBuf; N]> {
+        let lists = |as_resident| -> Result<Vec<PathBuf>> {
+            let list = |probe| {
+                let mut inserted = insert(probe)?;
+                inserted.as_resident = as_resident;
+                self.loaded_list(&parts.modules, &inserted)
             };
-            self.loaded_list(&parts.modules, &inserted, host.as_deref())
-        })?;
+            probes.par_iter().map(list).collect()
+        };
+        let (executable, lists) =
+            if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
+                rayon::join(|| self.executable(program, parts), || lists(false))
+            } else {
+                let executable = self.executable(program, parts)?;
+                // The first file of a built program may start or load the others.
+                let mut files = vec![executable.clone()];
+                if program.is_built() {
+                    let others = program.units.iter().skip(1);
+                    files.extend(others.map(|unit| program.folder.join(&unit.file)));
+                }
+                (Ok(executable), lists(asks_for_residency(&files)?))
+            };
+        let (executable, lists) = (executable?, lists?);
         let search = self.library_search(&executable)?;
-        self.start(&executable, &search, &list?)
+        let start = |list: &PathBuf| self.start(&executable, &search, list);
+        let started: Vec<PathBuf> = lists.iter().map(start).collect::<Result<_>>()?;
+        Ok(started.try_into().expect("one for each probe"))
     }
 
     pub(crate) fn nothing(&self) -> Result<Inserted> {
@@ -198,6 +224,7 @@ impl Builder {
             handler: None,
             support: self.support()?,
             as_resident: false,
+            host: None,
         })
     }
 
@@ -209,47 +236,21 @@ impl Builder {
             });
         }
         let units = units(program)?.into_par_iter();
-        let embedded: Vec<EmbeddedDeviceCode<'_>> = units
-            .map(|unit| self.device_code(unit, String::new()))
-            .collect::<Result<_, _>>()?;
+        let embedded = units.map(|unit| self.device_code(unit, String::new()));
+        let embedded: Vec<EmbeddedDeviceCode<'_>> = embedded.collect::<Result<_>>()?;
         let first = self.options.first_module;
-        let ir = embedded
-            .iter()
-            .map(|embedded| embedded.ir.optimised.clone());
+        let ir = embedded.iter();
+        let ir = ir.map(|embedded| embedded.ir.optimised.clone());
         let records = embedded.iter().map(|embedded| &embedded.record);
         let modules = if embedded.iter().any(|embedded| embedded.unit.linked) {
             let linked = DeviceCodeRecord::linked(String::new(), records);
             vec![Module::new(program, first, &linked, ir.collect())]
         } else {
-            let modules = (first..).zip(records).zip(ir);
-            modules
-                .map(|((index, record), ir)| Module::new(program, index, record, vec![ir]))
-                .collect()
+            let modules = (first..).zip(records.zip(ir));
+            let module = |(index, (record, ir))| Module::new(program, index, record, vec![ir]);
+            modules.map(module).collect()
         };
         Ok(CompiledModules { modules, embedded })
-    }
-
-    /// Builds the executable and calls `make`, whose argument is true if as many CTAs must be resident with a probe as
-    /// without.
-    pub(crate) fn with_executable<T: Send>(
-        &self,
-        program: &Program,
-        parts: &CompiledModules<'_>,
-        make: impl FnOnce(bool) -> T + Send,
-    ) -> Result<(PathBuf, T)> {
-        if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
-            let executable = || self.executable(program, parts);
-            let (executable, made) = rayon::join(executable, || make(false));
-            return Ok((executable?, made));
-        }
-        let executable = self.executable(program, parts)?;
-        // The first file may start or load the others.
-        let built = (program.units.iter()).filter(|_| program.is_built());
-        let mut all = built.map(|unit| program.folder.join(&unit.file));
-        let asks = all.try_fold(asks_for_residency(&executable)?, |asks, file| {
-            Ok(asks || asks_for_residency(&file)?)
-        })?;
-        Ok((executable, make(asks)))
     }
 
     fn executable(&self, program: &Program, parts: &CompiledModules<'_>) -> Result<PathBuf> {

@@ -1,21 +1,11 @@
 //! Compiles CUDA sources into executables and the modules that they load, in stages that are each cached by content.
-//!
-//! ```text
-//! X.cu ─ clang ─ device IR ─┬─ host object ─ link ─ executable ─┬─ start
-//!                           │                                   │
-//!                           └─ instrument ─┬─ llc ─ PTX ─ ptxas ─ cubins ─ fatbinary   CUDA
-//!                                          └─ clang ─ shared object                    CPU
-//! ```
-//!
-//! One device IR serves both backends and all probes. It is compiled once, for the lowest requested architecture, so that a
-//! site has the same number everywhere. [`steps`] runs commands and caches their results, [`source`] handles dialects of
-//! CUDA, `unit` contains the stages for a translation unit and its device code, and `device` those for GPUs. `object` embeds
-//! device code in host objects; `link` links them and lists the modules to load. [`Builder`] runs the stages in order.
+//! One device IR serves both backends and all probes, compiled for the lowest requested architecture, so that a site has the
+//! same number everywhere.
 
 mod builder;
 mod device;
 mod error;
-mod link;
+pub(crate) mod link;
 mod object;
 mod probed;
 mod reference;
@@ -38,7 +28,6 @@ pub use steps::cache::StepCache;
 pub use steps::hash;
 pub use steps::prune::PruneLimits;
 pub use steps::stage::quote;
-pub use steps::toolset::Toolset;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 

@@ -20,24 +20,25 @@ pub struct ProbedExecutables {
 impl Builder {
     pub fn build_probed(&self, program: &Program, probe: &Definition) -> Result<ProbedExecutables> {
         let parts = self.parts(program)?;
-        let native = || self.variant(program, &parts, &self.nothing()?, None);
-        let probed = || {
+        let nothing = self.nothing()?;
+        let insert = |probe: &Option<&Definition>| {
+            let nothing = nothing.clone();
+            let Some(probe) = probe else {
+                return Ok(nothing);
+            };
             let spec = serde_json::to_vec(&probe.spec).expect("a specification is plain data");
-            let inserted = Inserted {
+            let host = probe.host.as_deref();
+            let host = host.map(|file| self.host_hooks(probe, file));
+            Ok(Inserted {
                 probe: Probe::Defined,
                 spec: Some(self.runner.text_file("probe.json", &spec)?),
                 handler: Some(self.defined_handler(probe)?),
-                ..self.nothing()?
-            };
-            let host = probe.host.as_deref();
-            let host = host.map(|file| self.host_hooks(probe, file));
-            self.variant(program, &parts, &inserted, host.transpose()?)
+                host: host.transpose()?,
+                ..nothing
+            })
         };
-        let (native, probed) = rayon::join(native, probed);
-        Ok(ProbedExecutables {
-            native: native?,
-            probed: probed?,
-        })
+        let [native, probed] = self.variants(program, &parts, &[None, Some(probe)], insert)?;
+        Ok(ProbedExecutables { native, probed })
     }
 
     fn defined_handler(&self, probe: &Definition) -> Result<PathBuf> {
@@ -60,15 +61,8 @@ impl Builder {
         let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
         let source = probe::host_source(&text, file);
         let source = self.runner.text_file("host.cpp", source.as_bytes())?;
-        let args = Args::of([
-            "-x",
-            "c++",
-            "-std=c++17",
-            "-O2",
-            "-Wall",
-            "-fPIC",
-            "-shared",
-        ]);
+        let args = Args::of(["-x", "c++", "-std=c++17", "-O2", "-Wall"]);
+        let args = args.texts(["-fPIC", "-shared"]);
         self.beside("probe host code", probe, file, args, source, LIBRARY)
     }
 
@@ -87,7 +81,7 @@ impl Builder {
             .text("-I.")
             .reading_headers()
             .input(source);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner
             .file(name, tool, subject(probe, file), args, output)
     }

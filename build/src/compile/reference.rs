@@ -52,7 +52,8 @@ impl Builder {
         let mut unfused = program.clone();
         unfused.flags.all.push("-ffp-contract=off".to_owned());
         let parts = self.parts(&unfused)?;
-        let native = self.variant(&unfused, &parts, &self.nothing()?, None)?;
+        let nothing = self.nothing()?;
+        let [native] = self.variants(&unfused, &parts, &[()], |()| Ok(nothing.clone()))?;
         let recipe = Recipe::of(program, self.options.lowest_arch())?;
         let text = serde_json::to_vec(&recipe).map_err(|error| {
             BuildError::unsupported(
@@ -85,14 +86,12 @@ impl Recipe {
         // Files and folders above the program's folder keep their place relative to it.
         let above = |path: &PathBuf| {
             let parts = path.components();
-            parts
-                .take_while(|part| *part == Component::ParentDir)
-                .count()
+            let parts = parts.take_while(|part| *part == Component::ParentDir);
+            parts.count()
         };
         let depth = files.keys().chain(&program.include).map(above).max();
-        let folder: PathBuf = (0..depth.unwrap_or(0))
-            .map(|level| format!("{level}"))
-            .collect();
+        let levels = (0..depth.unwrap_or(0)).map(|level| level.to_string());
+        let folder: PathBuf = levels.collect();
         let placed = |(file, text): (PathBuf, String)| (normalised(&folder.join(file)), text);
         Ok(Self {
             files: files.into_iter().map(placed).collect(),
@@ -141,23 +140,16 @@ pub fn find_nvcc() -> Option<PathBuf> {
         .chain(std::env::split_paths(&path))
         .chain(["/usr/local/cuda/bin".into()]);
     folders.map(|folder| folder.join("nvcc")).find(|nvcc| {
-        let root = nvcc.canonicalize().ok();
-        let root = root
-            .as_deref()
-            .and_then(Path::parent)
-            .and_then(Path::parent);
-        root.is_some_and(|root| root.join("nvvm/bin/cicc").is_file())
+        let nvcc = nvcc.canonicalize();
+        nvcc.is_ok_and(|nvcc| nvcc.with_file_name("../nvvm/bin/cicc").is_file())
     })
 }
 
 fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     let device = [format!("-arch=sm_{arch}"), "-fmad=false".to_owned()];
     let linked = linked::asked(&program.flags).then(|| "-rdc=true".to_owned());
-    let include = program
-        .include
-        .iter()
-        .map(|folder| format!("-I{}", folder.display()));
-    let include: Vec<String> = include.collect();
+    let include = program.include.iter();
+    let include = include.map(|folder| format!("-I{}", folder.display()));
     let mut objects = Vec::new();
     let mut all = Vec::new();
     for (number, unit) in program.units.iter().enumerate() {
@@ -170,7 +162,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
         let host = of_compiler(program.flags.all.iter().chain(&program.flags.host));
         let mut command =
             Vec::from(["-x", language, "-O3", "-w", "-c", "-o", &object].map(str::to_owned));
-        command.extend(include.iter().cloned().chain(host));
+        command.extend(include.clone().chain(host));
         if unit.language == Language::Cuda {
             command.extend(["--extended-lambda", "--expt-relaxed-constexpr"].map(str::to_owned));
             command.extend(device.iter().cloned().chain(linked.clone()));
@@ -186,27 +178,24 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     all
 }
 
+/// Flags with a value that both compilers have.
+const COMMON: [&str; 5] = ["-D", "-I", "-U", "-include", "-isystem"];
+
 /// Converts Clang's flags to nvcc's, with `-Xcompiler` before those of the host compiler.
 fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;
     for flag in flags.filter(|flag| !linked::asks(flag)) {
-        let is_common = [
-            "-D",
-            "-I",
-            "-U",
-            "-std=",
-            "-include",
-            "-isystem",
-            "--default-stream",
-        ]
-        .iter()
-        .any(|start| flag.starts_with(start));
+        let starts = |start: &&str| flag.starts_with(start);
+        let is_common = COMMON
+            .iter()
+            .chain(&["-std=", "--default-stream"])
+            .any(starts);
         if !takes_value && !is_common {
             result.push("-Xcompiler".to_owned());
         }
         result.push(flag.clone());
-        takes_value = ["-D", "-I", "-U", "-include", "-isystem"].contains(&flag.as_str());
+        takes_value = COMMON.contains(&flag.as_str());
     }
     result
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe, Protocol};
 
-use crate::compile::device::gpu::Waits;
 use crate::compile::object::linked;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::source::{arithmetic, default_stream, macros};
@@ -13,13 +12,10 @@ use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subjec
 use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
-pub(crate) const DEVICE_IR: &str = "device IR";
-pub(crate) const INSTRUMENT: &str = "instrument";
-
 /// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
 pub(crate) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
 
-const TABLE: &str = "table.json";
+pub(crate) const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
 #[derive(Clone)]
@@ -77,13 +73,8 @@ pub(crate) struct Inserted {
     pub(crate) handler: Option<PathBuf>,
     pub(crate) support: PathBuf,
     pub(crate) as_resident: bool,
-}
-
-pub(crate) struct Instrumented {
-    pub(crate) probe: Option<Waits>,
-    pub(crate) as_resident: bool,
-    pub(crate) bitcode: PathBuf,
-    pub(crate) table: PathBuf,
+    /// Host code of a probe, which each module loads; only the first load has an effect.
+    pub(crate) host: Option<PathBuf>,
 }
 
 impl Builder {
@@ -98,7 +89,7 @@ impl Builder {
             // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane reaches it.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
-        let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
+        let front_end = self.compile("device IR", unit, args, BITCODE)?;
         let subject = Subject::of(&unit.name, &unit.program.folder);
         let flags = &unit.program.flags;
         let passes = format!("default<O{}>", optimisation(flags));
@@ -122,20 +113,14 @@ impl Builder {
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let args = Args::of(["prepare", "--target-cpu", &gpu])
             .and(more)
-            .input(front_end)
-            .output("-o", BITCODE);
-        let stage = Stage {
-            name: "optimise",
-            subject,
-            tool: &self.tools.instrumenter,
-            args,
-            outputs: &[BITCODE],
-        };
-        Ok(stage.run(&self.runner)?.join(BITCODE))
+            .input(front_end);
+        let tool = &self.instrumenter;
+        self.runner.file("optimise", tool, subject, args, BITCODE)
     }
 
-    /// Stage 2: inserts the probe, and retargets the code for the CPU backend.
-    pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<Instrumented> {
+    /// Stage 2: inserts the probe, and retargets the code for the CPU backend. Returns the folder with the bitcode and the
+    /// table of sites.
+    pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<PathBuf> {
         let mut args = self.instrumenter_args(module, inserted.probe);
         args = args.text("--support").input(&inserted.support);
         for (flag, file) in [("--spec", &inserted.spec), ("--handler", &inserted.handler)] {
@@ -143,17 +128,7 @@ impl Builder {
                 args = args.text(flag).input(file);
             }
         }
-        let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
-        Ok(Instrumented {
-            probe: match inserted.probe {
-                Probe::None => None,
-                probe if self.adds_up(probe) => Some(Waits::Never),
-                _ => Some(Waits::Perhaps),
-            },
-            as_resident: inserted.as_resident,
-            bitcode: folder.join(BITCODE),
-            table: folder.join(TABLE),
-        })
+        self.run_instrumenter(module, args, &[BITCODE, TABLE])
     }
 
     /// Returns the file in which stage 2 explains each memory operation in a module. Needs no handler.
@@ -175,13 +150,13 @@ impl Builder {
             .texts(opaque.then_some("--allow-opaque-asm"))
             .texts(adds_up.then_some("--adds-up"));
         let gpu = format!("sm_{}", self.options.lowest_arch());
-        let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
-        let args = args.texts(on_gpu.into_iter().flatten());
+        let is_on_gpu = |_: &&str| self.options.backend == Backend::Cuda;
+        let args = args.texts(["--target-cpu", &gpu].into_iter().filter(is_on_gpu));
         let args = module.ir.iter().fold(args, Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)
     }
 
-    fn adds_up(&self, probe: Probe) -> bool {
+    pub(crate) fn adds_up(&self, probe: Probe) -> bool {
         let is_wanted = self.options.protocol == Protocol::InSitu;
         is_wanted && self.options.backend == Backend::Cuda && probe == Probe::Trace
     }
@@ -193,9 +168,9 @@ impl Builder {
         outputs: &[&'static str],
     ) -> Result<PathBuf> {
         let stage = Stage {
-            name: INSTRUMENT,
+            name: "instrument",
             subject: module.subject(),
-            tool: &self.tools.instrumenter,
+            tool: &self.instrumenter,
             args,
             outputs,
         };
@@ -208,7 +183,7 @@ impl Builder {
             .text("-Wno-override-module")
             .text(self.options.cpu_flag())
             .input(bitcode);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
     }
 
@@ -238,7 +213,7 @@ impl Builder {
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
         let args = Args::of(["-x", language, "-O2", "-fPIC", "-c"])
-            .place("-isystem", &self.tools.cuda_include)
+            .place("-isystem", &self.toolchain.cuda.include)
             .and(self.compatible_helper(is_c)?)
             .and(self.compatible_sources(unit)?)
             .and(own_flags(program, &program.flags.host));
@@ -255,7 +230,7 @@ impl Builder {
         ];
         let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
-            .place("--cuda-path=", &self.tools.cuda_root)
+            .place("--cuda-path=", &self.toolchain.cuda.root)
             // C++17 has no `register` variables; nvcc's host compiler only warns about them.
             .texts([
                 "-Wno-unknown-cuda-version",
@@ -263,7 +238,7 @@ impl Builder {
                 // nvcc's g++ only warns about narrowing of non-constants.
                 "-Wno-error=c++11-narrowing",
             ])
-            .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))
+            .texts(macros::of_nvcc(self.toolchain.cuda.version, &[]))
             // Device and host code are compiled separately; this identifier matches their static kernels and variables.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see the same list of architectures: CUB and Thrust name their kernels after it.
@@ -273,12 +248,7 @@ impl Builder {
             .place("", &self.installation.folder("probes/include")?)
             .and(self.compatible_cuda(unit.program)?)
             .and(self.compatible_sources(unit)?)
-            .texts(
-                is_per_thread
-                    .then_some(default_stream::CLANG)
-                    .into_iter()
-                    .flatten(),
-            )
+            .texts(default_stream::CLANG.into_iter().filter(|_| is_per_thread))
             .texts(linked.into_iter().filter(|_| unit.linked)))
     }
 
@@ -303,7 +273,7 @@ impl Builder {
             .reading_headers()
             .text(unit.unit.file.to_string_lossy());
         let subject = Subject::of(&unit.name, &unit.program.folder);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner.file(name, tool, subject, args, output)
     }
 }

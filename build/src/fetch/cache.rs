@@ -8,6 +8,7 @@ use superstep_toolchain::CacheLock;
 use tempfile::NamedTempFile;
 
 use super::error::{FetchError, Result};
+use crate::failure::IoError;
 use crate::manifest::Sha256;
 
 /// Returns the cache folder: [`CACHE`](superstep_toolchain::variable::CACHE), else `superstep` in the user's cache folder (`~/.cache` on
@@ -15,7 +16,7 @@ use crate::manifest::Sha256;
 pub fn default_cache_dir() -> Result<PathBuf> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
-    std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
+    Ok(folder)
 }
 
 pub fn hash_file(path: &Path) -> Result<(Sha256, u64)> {
@@ -48,10 +49,7 @@ impl Cache {
 
     fn blob_path(&self, hash: &Sha256) -> PathBuf {
         let name = hash.to_string();
-        self.root
-            .join("blobs")
-            .join(name.get(..2).unwrap_or_default())
-            .join(name)
+        self.root.join("blobs").join(&name[..2]).join(name)
     }
 
     pub fn get(&self, hash: &Sha256) -> Result<Option<PathBuf>> {
@@ -96,15 +94,11 @@ impl Cache {
         let file = NamedTempFile::new_in(&incoming).map_err(io("create a file in", &incoming))?;
         let mut writer = io::BufWriter::with_capacity(1 << 18, file);
         write(&mut writer)?;
-        let file = writer
-            .into_inner()
-            .map_err(|error| io("write to", &incoming)(error.into_error()))?;
+        let file = writer.into_inner().map_err(io::Error::from);
+        let file = file.map_err(io("write to", &incoming))?;
         let (found, _) = hash_file(file.path())?;
         check_hash(origin, &found, expected)?;
-        let path = self.adopt(file.path(), &found)?;
-        // The file was renamed, so there is nothing to remove.
-        let _ = file.into_temp_path().keep();
-        Ok((found, path))
+        Ok((found, self.adopt(file.path(), &found)?))
     }
 }
 
@@ -121,19 +115,13 @@ pub(crate) fn check_hash(origin: &str, found: &Sha256, expected: Option<&Sha256>
 }
 
 pub(super) fn create_folder_of(file: &Path) -> Result<()> {
-    match file.parent() {
-        Some(parent) => fs::create_dir_all(parent).map_err(io("create folder", parent)),
-        None => Ok(()),
-    }
+    let parent = file.parent().unwrap_or(file);
+    fs::create_dir_all(parent).map_err(io("create folder", parent))
 }
 
 pub(crate) fn io<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> FetchError + 'a {
-    move |source| FetchError::Io {
-        action,
-        path: path.to_owned(),
-        source,
-    }
+    move |source| FetchError::Io(IoError::at(action, path)(source))
 }

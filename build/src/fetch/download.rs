@@ -6,7 +6,7 @@
 //! that cannot resume sends the whole file again.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -51,8 +51,6 @@ enum Attempt {
     Whole,
     /// The attempt failed for this reason, but a retry may succeed. Bytes already received are kept.
     Broken(String),
-    /// The partial file did not match the server's and was removed.
-    StartOver,
 }
 
 pub(super) fn into_cache(
@@ -84,16 +82,6 @@ pub(super) fn into_cache(
                 }
                 continued = false;
                 continue;
-            }
-            Attempt::StartOver if continued => {
-                continued = false;
-                continue;
-            }
-            Attempt::StartOver => {
-                return Err(unreachable(
-                    url,
-                    "the server rejected a request for the whole file".into(),
-                ));
             }
             Attempt::Broken(why) => {
                 let here = partial_bytes(&partial);
@@ -144,9 +132,10 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
             Err(unreachable(url, format!("the server returned {status}")))
         }
         Some(CURL_HTTP_ERROR) => Ok(Attempt::Broken(format!("the server returned {status}"))),
-        Some(CURL_RANGE_ERROR) => {
+        // The server cannot send a part of the file.
+        Some(CURL_RANGE_ERROR) if here > 0 => {
             remove(partial)?;
-            Ok(Attempt::StartOver)
+            attempt(url, partial, limits)
         }
         Some(CURL_TOO_LONG) => Err(too_long(url, limits)),
         _ => Ok(Attempt::Broken(complaint.trim().to_owned())),
@@ -178,28 +167,18 @@ fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
 /// Appends the body to `file`, and checks the limit here too, since not every server announces the size.
 fn receive(
     url: &str,
-    mut body: impl Read,
+    body: impl Read,
     file: &mut File,
     partial: &Path,
     limits: &DownloadLimits,
 ) -> Result<()> {
-    let mut bytes = partial_bytes(partial);
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = match body.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(io("read curl's output for", partial)(error)),
-        };
-        bytes += read as u64;
-        if bytes > limits.bytes {
-            remove(partial)?;
-            return Err(too_long(url, limits));
-        }
-        file.write_all(&buffer[..read])
-            .map_err(io("write", partial))?;
+    let left = limits.bytes.saturating_sub(partial_bytes(partial));
+    let mut body = body.take(left.saturating_add(1));
+    if io::copy(&mut body, file).map_err(io("write", partial))? > left {
+        remove(partial)?;
+        return Err(too_long(url, limits));
     }
+    Ok(())
 }
 
 fn too_long(url: &str, limits: &DownloadLimits) -> FetchError {

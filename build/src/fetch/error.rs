@@ -2,19 +2,15 @@
 
 use std::path::PathBuf;
 
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, IoError};
 use crate::manifest::Sha256;
 
 pub(crate) type Result<T, E = FetchError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    #[error("failed to {action} {}: {source}; check that the path exists, and check its permissions and the free space", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    #[error("{0}; check that the path exists, and check its permissions and the free space")]
+    Io(IoError),
     #[error(
         "failed to find the user's cache folder: HOME is not set; set {} to a folder",
         superstep_toolchain::variable::CACHE
@@ -79,7 +75,7 @@ impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         let kind = match &error {
             FetchError::ToolMissing { .. } => FailureKind::Tool,
-            FetchError::Io { .. } => FailureKind::Internal,
+            FetchError::Io(_) => FailureKind::Internal,
             FetchError::OpenCache(_) => FailureKind::Usage,
             _ => FailureKind::Fetch,
         };

@@ -94,15 +94,14 @@ impl Repository {
         let limits = &options.download;
         let mut pause = limits.first_pause;
         for attempt in 1.. {
-            let fetched = repository.git(&[
+            let fetch = [
                 "fetch",
                 "--quiet",
                 "--depth=1",
                 "--no-tags",
                 "--filter=blob:none",
-                "origin",
-                commit,
-            ])?;
+            ];
+            let fetched = repository.git(&[&fetch[..], &["origin", commit]].concat())?;
             if fetched.status.success() {
                 break;
             }
@@ -123,13 +122,9 @@ impl Repository {
 
     pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>> {
         let id = self.entry(path)?;
+        let (path, commit) = (path.display(), &self.commit);
         let no_content = |detail: String| FetchError::Git {
-            action: format!(
-                "read file {} of commit {} from {}",
-                path.display(),
-                self.commit,
-                self.name
-            ),
+            action: format!("read file {path} of commit {commit} from {}", self.name),
             detail,
             hint: "update or repair the mirror",
         };
@@ -141,21 +136,16 @@ impl Repository {
         let found = self.hash_object(&blob.stdout)?;
         if found != id {
             return Err(no_content(format!(
-                "{} is damaged: git's id is {found}, expected {id}",
-                path.display()
+                "{path} is damaged: git's id is {found}, expected {id}"
             )));
         }
         Ok(blob.stdout)
     }
 
     fn entry(&self, path: &Path) -> Result<String> {
+        let (shown, commit) = (path.display(), &self.commit);
         let no_file = |detail: &str| FetchError::Git {
-            action: format!(
-                "find file {} in commit {} of {}",
-                path.display(),
-                self.commit,
-                self.name
-            ),
+            action: format!("find file {shown} in commit {commit} of {}", self.name),
             detail: detail.to_owned(),
             hint: "correct `files` in the manifest",
         };
@@ -229,11 +219,16 @@ impl Repository {
             .arg(&self.folder)
             .args(["-c", "safe.directory=*"])
             .args(arguments);
-        for what in ["DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY"] {
+        for what in [
+            "DIR",
+            "WORK_TREE",
+            "INDEX_FILE",
+            "OBJECT_DIRECTORY",
+            "NAMESPACE",
+        ] {
             command.env_remove(format!("GIT_{what}"));
         }
         command
-            .env_remove("GIT_NAMESPACE")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
             .env("GIT_LITERAL_PATHSPECS", "1")
@@ -252,11 +247,8 @@ impl Repository {
 
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let line = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("git gave no reason");
-    line.trim_start_matches("fatal: ")
-        .trim_start_matches("error: ")
-        .to_owned()
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    let line = line.unwrap_or("git gave no reason");
+    let line = line.trim_start_matches("fatal: ");
+    line.trim_start_matches("error: ").to_owned()
 }

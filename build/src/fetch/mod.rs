@@ -1,9 +1,5 @@
 //! Fetches sources and data into a content-addressed cache.
 //!
-//! [`sources`] returns a folder with a benchmark's files, from the suite's own folder or from one commit of a git
-//! repository; [`data_file`] finds an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the
-//! suite's archive. Hashes are always checked, even for files in the cache.
-//!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
 //! `git/<key>/` (bare repositories fetched from URLs), `generated/<key>` (hashes of generated inputs),
 //! `partial/<sha256>` (interrupted downloads), `locks/` (empty files that processes lock).

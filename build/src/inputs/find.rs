@@ -21,10 +21,8 @@ pub fn find_input(
     options: &FetchOptions,
 ) -> Result<InputPlace, InputError> {
     if let Some(shipped) = &input.shipped {
-        return Ok(InputPlace::File(
-            suite.folder.join(shipped),
-            Origin::Shipped,
-        ));
+        let path = suite.folder.join(shipped);
+        return Ok(InputPlace::File(path, Origin::Shipped));
     }
     if let Some(sha256) = &input.sha256 {
         match data_file(input, sha256, suite.data.as_ref(), options) {

@@ -1,13 +1,14 @@
 //! Manifest errors: a problem, its file, line and column, and how to fix it.
 
 use std::fmt::Display;
+use std::fs;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error as YamlError, Location};
 
 use super::position::position;
-use super::validate::Broken;
+use super::validate::Valid;
 use crate::failure::{Failure, FailureKind};
 use crate::nearest::did_you_mean;
 
@@ -18,21 +19,25 @@ pub(crate) type Result<T, E = ManifestError> = std::result::Result<T, E>;
 #[error("failed to read manifest {0}")]
 pub struct ManifestError(pub(super) String);
 
-pub(crate) type Located<T> = serde_saphyr::Spanned<T>;
-
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub path: &'a Path,
-    pub content: &'a str,
+    pub content: String,
+    /// Page that documents the keys.
+    pub manual: &'static str,
 }
 
-impl Text<'_> {
-    pub fn error(
-        &self,
-        place: Location,
-        problem: impl Display,
-        hint: impl Display,
-    ) -> ManifestError {
+impl<'a> Text<'a> {
+    pub fn read(path: &'a Path, manual: &'static str, hint: &str) -> Result<Self> {
+        let content = fs::read_to_string(path)
+            .map_err(|error| ManifestError(format!("{}: {error}; {hint}", path.display())))?;
+        Ok(Self {
+            path,
+            content,
+            manual,
+        })
+    }
+
+    fn error(&self, place: Location, problem: impl Display, hint: impl Display) -> ManifestError {
         let mut text = self.path.display().to_string();
         let (line, column) = (place.line(), place.column());
         if line > 0 {
@@ -51,23 +56,13 @@ impl Text<'_> {
         ManifestError(text)
     }
 
-    pub(super) fn broken(&self, mut broken: Broken) -> ManifestError {
-        broken.steps.reverse();
-        let place = position(self.content, &broken.steps);
-        self.error(place, broken.problem, broken.hint)
-    }
-
-    pub fn require(
-        &self,
-        holds: bool,
-        place: Location,
-        problem: impl Display,
-        hint: impl Display,
-    ) -> Result<()> {
-        match holds {
-            true => Ok(()),
-            false => Err(self.error(place, problem, hint)),
-        }
+    /// Adds the position to the error of a rule.
+    pub fn check<T>(&self, valid: Valid<T>) -> Result<T> {
+        valid.map_err(|mut broken| {
+            broken.steps.reverse();
+            let place = position(&self.content, &broken.steps);
+            self.error(place, broken.problem, broken.hint)
+        })
     }
 
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
@@ -75,20 +70,14 @@ impl Text<'_> {
             duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
             strict_booleans: true,
         };
-        serde_saphyr::from_str_with_options(self.content, options)
+        serde_saphyr::from_str_with_options(&self.content, options)
             .map_err(|error| self.yaml_error(&error))
     }
 
     /// Describes the value at `place`, as far as its line goes.
     fn found(&self, place: Location) -> String {
-        let index = |number: u64| usize::try_from(number).unwrap_or(1).max(1) - 1;
-        let line = self
-            .content
-            .lines()
-            .nth(index(place.line()))
-            .unwrap_or_default();
-        let rest: String = line.chars().skip(index(place.column())).collect();
-        let value = rest.split([',', ']', '}', '#']).next().unwrap_or_default();
+        let rest = self.content.chars().skip(place.span().offset() as usize);
+        let value: String = rest.take_while(|c| !",]}#\n".contains(*c)).collect();
         match value.trim() {
             value if value.is_empty() || value.starts_with(['[', '{', '-']) => {
                 "found a value of the wrong kind".to_owned()
@@ -100,7 +89,8 @@ impl Text<'_> {
     fn yaml_error(&self, error: &YamlError) -> ManifestError {
         let error = error.without_snippet();
         let place = error.location().unwrap_or(Location::UNKNOWN);
-        let expected_kind = |kind: &str| format!("expected {kind} (see docs/manifest.md)");
+        let manual = self.manual;
+        let expected_kind = |kind: &str| format!("expected {kind} (see {manual})");
         let wrong_kind = self.found(place);
         let (problem, hint) = match error {
             YamlError::SerdeUnknownField {
@@ -123,7 +113,7 @@ impl Text<'_> {
             ),
             YamlError::SerdeMissingField { field, .. } => (
                 format!("this mapping lacks the key `{field}`"),
-                format!("add `{field}:` to it (see docs/manifest.md)"),
+                format!("add `{field}:` to it (see {manual})"),
             ),
             YamlError::DuplicateMappingKey { key, .. } => {
                 let key = key.as_deref().unwrap_or("?");
@@ -146,7 +136,7 @@ impl Text<'_> {
             YamlError::Unexpected { expected, .. } => (wrong_kind, expected_kind(plain(expected))),
             YamlError::Eof { .. } => (
                 "the file is empty".to_owned(),
-                "write the manifest as shown in docs/manifest.md".to_owned(),
+                format!("write it as shown in {manual}"),
             ),
             other => {
                 let text = other.render_with_formatter(&serde_saphyr::UserMessageFormatter);

@@ -1,19 +1,15 @@
 //! Suite and benchmark manifests: the YAML files under `suites/` that say what to fetch, build, run and check.
-//!
-//! `model` contains the types, which serde reads strictly (an unknown key is an error that points at its line) and writes.
-//! `scalar` contains the values that are a single scalar in YAML, `validate` the rules that types cannot express; `load`
-//! reads a suite's folder. `docs/manifest.md` documents every key; a test compares that page with the types.
+//! `docs/manifest.md` documents every key; a test compares that page with the types.
 
 pub(crate) mod error;
-pub(crate) mod load;
+mod load;
 mod model;
 mod position;
 mod scalar;
 #[cfg(test)]
 mod tests;
-mod validate;
+pub(crate) mod validate;
 
-pub(crate) use error::Result;
 pub use load::load_suite;
 pub use model::{
     Benchmark, Checks, Determinism, Expected, Flags, GitSource, Input, Language, Sha256, Size,

@@ -43,30 +43,28 @@ expected:
   tiny: {launches: 1}
 ";
 
+fn text<'a>(path: &'a str, content: &str) -> Text<'a> {
+    Text {
+        path: Path::new(path),
+        content: content.to_owned(),
+        manual: load::MANUAL,
+    }
+}
+
+fn suite(content: &str) -> Result<Suite, ManifestError> {
+    let text = text("suites/demo/suite.yaml", content);
+    load::suite(&text, Path::new("suites/demo"))
+}
+
 fn suite_error(content: &str) -> String {
-    let text = Text {
-        path: Path::new("suites/demo/suite.yaml"),
-        content,
-    };
-    match load::suite(text, Path::new("suites/demo")) {
+    match suite(content) {
         Ok(_) => "accepted".to_owned(),
         Err(error) => error.to_string(),
     }
 }
 
 fn parsed(content: &str) -> Result<Benchmark, ManifestError> {
-    let suite_text = Text {
-        path: Path::new("suites/demo/suite.yaml"),
-        content: SUITE,
-    };
-    let suite = load::suite(suite_text, Path::new("suites/demo"))?;
-    load::benchmark(
-        Text {
-            path: Path::new("suites/demo/one.yaml"),
-            content,
-        },
-        &suite,
-    )
+    load::benchmark(&text("suites/demo/one.yaml", content), &suite(SUITE)?)
 }
 
 /// Returns the error for the benchmark's manifest after one replacement.
@@ -310,11 +308,7 @@ fn the_documentation_names_every_key() {
         }
     }
     let data = "data: {archive-url: \"https://example.org/d\", archive-sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172}\n";
-    let text = Text {
-        path: Path::new("suites/demo/suite.yaml"),
-        content: &(SUITE.to_owned() + data),
-    };
-    let suite = load::suite(text, Path::new("suites/demo")).unwrap();
+    let suite = suite(&(SUITE.to_owned() + data)).unwrap();
     let mut keys = BTreeSet::new();
     collect(&serde_json::to_value(suite).unwrap(), &mut keys);
     collect(&serde_json::to_value(complete()).unwrap(), &mut keys);

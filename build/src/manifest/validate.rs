@@ -11,7 +11,7 @@ use super::position::Step;
 use crate::compile::source::sources;
 
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(crate) struct Broken {
     pub steps: Vec<Step>,
     pub problem: String,
     pub hint: String,
@@ -19,9 +19,9 @@ pub(super) struct Broken {
 
 const REMOVE_ONE: &str = "remove one of the two";
 
-type Valid<T = ()> = Result<T, Broken>;
+pub(crate) type Valid<T = ()> = Result<T, Broken>;
 
-fn broken<T>(problem: impl Into<String>, hint: impl Into<String>) -> Valid<T> {
+pub(crate) fn broken<T>(problem: impl Into<String>, hint: impl Into<String>) -> Valid<T> {
     Err(Broken {
         steps: Vec::new(),
         problem: problem.into(),
@@ -29,11 +29,11 @@ fn broken<T>(problem: impl Into<String>, hint: impl Into<String>) -> Valid<T> {
     })
 }
 
-fn require(holds: bool, problem: impl Into<String>, hint: impl Into<String>) -> Valid {
+pub(crate) fn require(holds: bool, problem: impl Into<String>, hint: impl Into<String>) -> Valid {
     if holds { Ok(()) } else { broken(problem, hint) }
 }
 
-trait At {
+pub(crate) trait At {
     fn at(self, step: impl Into<Step>) -> Self;
 }
 
@@ -47,7 +47,11 @@ impl<T> At for Valid<T> {
 }
 
 /// Checks each item of the list under `key`, given those before it.
-fn each<T>(items: &mut [T], key: &str, mut check: impl FnMut(&mut T, &[T]) -> Valid) -> Valid {
+pub(crate) fn each<T>(
+    items: &mut [T],
+    key: &str,
+    mut check: impl FnMut(&mut T, &[T]) -> Valid,
+) -> Valid {
     for index in 0..items.len() {
         let (before, rest) = items.split_at_mut(index);
         check(&mut rest[0], before).at(index).at(key)?;
@@ -60,9 +64,9 @@ impl Suite {
         identifier(&self.name, "suite").at("name")?;
         not_empty(&self.title, "title").at("title")?;
         self.source.validate().at("source")?;
-        let archive = self.data.as_ref();
-        let valid = archive.map_or(Ok(()), |data| https(&data.url).at("archive-url"));
-        valid.at("data")?;
+        if let Some(data) = &self.data {
+            https(&data.url).at("archive-url").at("data")?;
+        }
         identifier(&self.default_size, "size").at("default-size")?;
         let none = "the suite lists no benchmarks";
         require(!self.names.is_empty(), none, "name at least one").at("benchmarks")?;

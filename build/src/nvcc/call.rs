@@ -23,17 +23,14 @@ impl Call<'_> {
     pub(super) fn run(&self) -> Done {
         let files = || self.args.words.iter().filter_map(Word::file);
         if files().next().is_none() {
-            return Err(Failure::Fatal(
-                "No input files specified; use option --help for more information".into(),
-            ));
+            let why = "No input files specified; use option --help for more information";
+            return Err(Failure::Fatal(why.into()));
         }
         for file in files() {
             self.kind(file)?;
             fs::metadata(self.folder.join(file)).map_err(|error| {
-                Failure::Fatal(format!(
-                    "Could not open input file '{}' ({error})",
-                    file.display()
-                ))
+                let file = file.display();
+                Failure::Fatal(format!("Could not open input file '{file}' ({error})"))
             })?;
         }
         match self.args.mode {
@@ -45,14 +42,13 @@ impl Call<'_> {
             Mode::Archive => {
                 let objects = self.objects()?;
                 let archive = self.folder.join(self.output("a.a"));
-                let mut command =
-                    Command::new(self.args.archiver.as_deref().unwrap_or(Path::new("ar")));
+                let archiver = self.args.archiver.as_deref();
+                let mut command = Command::new(archiver.unwrap_or(Path::new("ar")));
                 command.arg("rcs").args(&self.args.archiver_options);
-                execute(
-                    command
-                        .arg(archive)
-                        .args(objects.iter().filter_map(Word::file)),
-                )
+                command
+                    .arg(archive)
+                    .args(objects.iter().filter_map(Word::file));
+                execute(&mut command)
             }
             _ => files().try_for_each(|file| self.translate(file)),
         }
@@ -92,29 +88,27 @@ impl Call<'_> {
             Mode::Fatbin => "fatbin",
             _ => "o",
         };
+        let named =
+            |extension| Path::new(file.file_name().unwrap_or_default()).with_extension(extension);
         let output = self.args.output.clone().unwrap_or_else(|| {
-            let name = Path::new(file.file_name().unwrap_or_default()).with_extension(extension);
             let folder = self.args.output_folder.as_deref();
-            folder.unwrap_or(Path::new("")).join(name)
+            folder.unwrap_or(Path::new("")).join(named(extension))
         });
         match (self.args.mode, self.kind(file)?) {
             (Mode::Objects, Language::Built) => Ok(()),
             (Mode::Objects, source) => self.object(file, source, &output),
             (Mode::Dependencies, Language::Cuda) => {
-                let object = Path::new(file.file_name().unwrap_or_default()).with_extension("o");
-                self.write_dependencies(&self.cuda_object(file)?, &object)
+                self.write_dependencies(&self.cuda_object(file)?, &named("o"))
             }
             (Mode::Preprocessed, Language::Cuda) => {
                 let text = self.builder.preprocessed(&self.program(file))?;
-                match &self.args.output {
-                    Some(to) => self.put(&text, to),
-                    None => {
-                        let text = fs::read_to_string(&text)
-                            .map_err(|error| failed("read the preprocessed file", error))?;
-                        print!("{text}");
-                        Ok(())
-                    }
+                if let Some(to) = &self.args.output {
+                    return self.put(&text, to);
                 }
+                let text = fs::read_to_string(&text);
+                let text = text.map_err(|error| failed("read the preprocessed file", error))?;
+                print!("{text}");
+                Ok(())
             }
             (Mode::Ptx | Mode::Cubin | Mode::Fatbin, Language::Cuda) => {
                 let program = self.program(file);
@@ -133,10 +127,11 @@ impl Call<'_> {
                 }
                 execute(&mut command)
             }
-            _ => Err(Failure::Fatal(format!(
-                "'{}' cannot be compiled to .{extension}",
-                file.display()
-            ))),
+            _ => {
+                let file = file.display();
+                let why = format!("'{file}' cannot be compiled to .{extension}");
+                Err(Failure::Fatal(why))
+            }
         }
     }
 
@@ -166,9 +161,8 @@ impl Call<'_> {
     }
 
     fn cuda_object(&self, file: &Path) -> Result<HostObject, Failure> {
-        Ok(self
-            .builder
-            .object_with_device_code(&self.program(file), self.args.relocatable)?)
+        let program = self.program(file);
+        Ok((self.builder).object_with_device_code(&program, self.args.relocatable)?)
     }
 
     fn program(&self, file: &Path) -> Program {
@@ -184,13 +178,9 @@ impl Call<'_> {
             all.push("-D__NVCC__".into());
         }
         // All device flags come from Superstep, so an unused one is an error.
-        let mut device = vec!["-Werror=unused-command-line-argument".to_owned()];
-        device.extend_from_slice(&args.device);
+        let device = ["-Werror=unused-command-line-argument".into()];
         // g++ does not warn about these.
-        let mut host = ["-Qunused-arguments", "-Wno-unknown-warning-option"]
-            .map(str::to_owned)
-            .to_vec();
-        host.extend_from_slice(&args.host);
+        let host = ["-Qunused-arguments", "-Wno-unknown-warning-option"].map(String::from);
         Program {
             name: "nvcc".into(),
             folder: self.folder.clone(),
@@ -201,8 +191,8 @@ impl Call<'_> {
             include: args.include.clone(),
             flags: Flags {
                 all,
-                device,
-                host,
+                device: [&device, &args.device[..]].concat(),
+                host: [&host, &args.host[..]].concat(),
                 link: Vec::new(),
             },
             constants: Vec::new(),
@@ -214,7 +204,7 @@ impl Call<'_> {
     }
 
     fn macros(&self) -> Vec<String> {
-        of_nvcc(&self.nvcc.version, &self.args.architectures)
+        of_nvcc(self.nvcc.toolchain.cuda.version, &self.args.architectures)
     }
 
     fn host_compiler(&self, source: Language) -> Command {
@@ -250,22 +240,13 @@ impl Call<'_> {
         let target = self.args.dependency_target.clone();
         let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";
         let is_wanted = |file: &&PathBuf| !self.args.own_dependencies || !self.is_systems(file);
-        let files: Vec<String> = (made.dependencies.iter())
-            .filter(is_wanted)
-            .map(|file| escaped(&file.to_string_lossy()))
-            .collect();
-        for file in &files {
-            text.push_str(&format!(" \\\n  {file}"));
-        }
+        let files = made.dependencies.iter().filter(is_wanted);
+        let files = files.map(|file| escaped(&file.to_string_lossy()));
+        text.extend(files.clone().map(|file| format!(" \\\n  {file}")));
         text.push('\n');
-        // The first file is the source.
-        let targets = if self.args.dependency_targets {
-            files.get(1..)
-        } else {
-            None
-        };
-        for file in targets.unwrap_or_default() {
-            text.push_str(&format!("\n{file}:\n"));
+        if self.args.dependency_targets {
+            // The first file is the source.
+            text.extend(files.skip(1).map(|file| format!("\n{file}:\n")));
         }
         let args = &self.args;
         let to = match (args.mode, &args.dependency_file, &args.output) {
@@ -281,14 +262,9 @@ impl Call<'_> {
     }
 
     fn is_systems(&self, file: &Path) -> bool {
-        let proprietary = self.proprietary_headers();
-        let folders = [
-            Some(Path::new("/usr")),
-            Some(&self.nvcc.toolkit),
-            proprietary.as_deref(),
-        ];
-        self.builder.brings(file)
-            || (folders.into_iter().flatten()).any(|folder| file.starts_with(folder))
+        let mut folders = vec![PathBuf::from("/usr"), self.nvcc.toolkit.clone()];
+        folders.extend(self.proprietary_headers());
+        self.builder.brings(file) || folders.iter().any(|folder| file.starts_with(folder))
     }
 
     /// Returns the words of the link command, with an object in place of each source.
@@ -333,13 +309,13 @@ impl Call<'_> {
 
     fn link(&self) -> Done {
         let words = self.objects()?;
-        let mut registration = None;
-        if !self.args.no_device_link {
-            registration = self.device_link_of(&words)?;
-        }
+        let registration = match self.args.no_device_link {
+            true => None,
+            false => self.device_link_of(&words)?,
+        };
         let mut command = match &self.args.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
-            _ => Command::new(&self.nvcc.clangxx),
+            _ => Command::new(self.nvcc.toolchain.llvm.tool("clang++")),
         };
         let default = if self.args.mode == Mode::SharedLibrary {
             command.arg("-shared");
@@ -380,9 +356,10 @@ fn execute(command: &mut Command) -> Done {
     let program = command.get_program().to_string_lossy();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::Failed(format!(
-            "error: {program} ended with {status}"
-        ))),
+        Ok(status) => {
+            let why = format!("error: {program} ended with {status}");
+            Err(Failure::Failed(why))
+        }
         Err(error) => Err(failed(format_args!("start {program}"), error)),
     }
 }

@@ -1,8 +1,7 @@
 //! The table of nvcc's flags: those in CUDA 12.9 and 13, and some undocumented ones.
 
-use std::path::PathBuf;
-
 use super::invocation::NvccInvocation;
+use super::words::{list, parts};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
@@ -18,47 +17,29 @@ pub(super) enum Meaning {
     Ignored(&'static str),
     Refused(&'static str),
     Makes(Mode),
-    Sets(fn(&mut NvccInvocation) -> &mut bool),
-    Path(fn(&mut NvccInvocation) -> &mut Option<PathBuf>),
-    Text(fn(&mut NvccInvocation) -> &mut Option<String>),
-    /// Arguments for another program.
-    Parts(fn(&mut NvccInvocation) -> &mut Vec<String>),
+    /// Has this effect, given its value.
+    Does(fn(&mut NvccInvocation, String)),
     /// A flag for every compilation, followed by its value.
     All(&'static str),
     /// A flag for both halves of CUDA files.
     Cuda(&'static str),
     /// A flag for host code, followed by its value.
     Host(&'static str),
-    Linker,
     Frontend,
     /// A linker flag, followed by its value.
     Link(&'static str),
-    Include,
     Machine,
     /// `sm_90`, `compute_90`, or a list of `arch=…,code=…`.
     Architecture,
     Relocatable,
-    Cudart,
-    /// Dependencies in addition to the other output; with `own`, without system headers.
-    DependenciesToo {
-        own: bool,
-    },
     Options,
     ForwardUnknown,
     DefaultStream,
     DeviceDebug,
     DeviceOptimization,
-    Switch(Arithmetic),
+    Switch(fn(&mut NvccInvocation) -> &mut Option<bool>),
 }
 use Meaning::*;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Arithmetic {
-    Fused,
-    Flushed,
-    ExactDivision,
-    ExactRoot,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
@@ -66,13 +47,10 @@ pub(super) enum Mode {
     Link,
     SharedLibrary,
     Objects,
-    DeviceObjects,
-    WholeObjects,
     DeviceLink,
     Archive,
     Preprocessed,
     Dependencies,
-    OwnDependencies,
     Ptx,
     Cubin,
     Fatbin,
@@ -99,15 +77,16 @@ macro_rules! table {
 
 const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Makes(Mode::Objects), Nothing: "c/compile";
-    Makes(Mode::DeviceObjects), Nothing: "dc/device-c";
-    Makes(Mode::WholeObjects), Nothing: "dw/device-w";
+    Does(|it, _| (it.mode, it.relocatable) = (Mode::Objects, true)), Nothing: "dc/device-c";
+    Does(|it, _| (it.mode, it.relocatable) = (Mode::Objects, false)), Nothing: "dw/device-w";
     Makes(Mode::DeviceLink), Nothing: "dlink/device-link";
     Makes(Mode::Archive), Nothing: "lib";
     Makes(Mode::Link), Nothing: "link";
     Makes(Mode::SharedLibrary), Nothing: "shared";
     Makes(Mode::Preprocessed), Nothing: "E/preprocess";
     Makes(Mode::Dependencies), Nothing: "M/generate-dependencies";
-    Makes(Mode::OwnDependencies), Nothing: "MM/generate-nonsystem-dependencies";
+    Does(|it, _| (it.mode, it.own_dependencies) = (Mode::Dependencies, true)), Nothing:
+        "MM/generate-nonsystem-dependencies";
     Makes(Mode::Ptx), Nothing: "ptx";
     Makes(Mode::Cubin), Nothing: "cubin";
     Makes(Mode::Fatbin), Nothing: "fatbin";
@@ -120,8 +99,8 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Refused("start the program after the build"), Value: "run-args";
     Refused("remove the files by hand"), Nothing: "clean/clean-targets";
     Refused("join objects with `ld -r`"), Nothing: "r/relocatable-link";
-    Path(|it| &mut it.output), Value: "o/output-file";
-    Path(|it| &mut it.output_folder), Value: "odir/output-directory";
+    Does(|it, value| it.output = Some(value.into())), Value: "o/output-file";
+    Does(|it, value| it.output_folder = Some(value.into())), Value: "odir/output-directory";
     Met, Nothing: "objtemp/objdir-as-tempdir allow-unsupported-compiler \
         nohdinitlist/no-host-device-initializer-list \
         nohdmoveforward/no-host-device-move-forward m64 lineinfo/generate-line-info restrict \
@@ -131,20 +110,23 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
         err-no/display-error-number no-err-no/no-display-error-number \
         src-in-ptx/source-in-ptx utf-8 forward-slash-prefix-opts use-local-env \
         force-cl-env-setup no-align-double";
-    DependenciesToo { own: false }, Nothing: "MD/generate-dependencies-with-compile";
-    DependenciesToo { own: true }, Nothing: "MMD/generate-nonsystem-dependencies-with-compile";
-    Path(|it| &mut it.dependency_file), Value: "MF/dependency-output";
-    Text(|it| &mut it.dependency_target), Value: "MT/dependency-target-name";
-    Sets(|it| &mut it.dependency_targets), Nothing: "MP/generate-dependency-targets";
-    Text(|it| &mut it.language), Value: "x";
-    Include, List: "I/include-path";
+    Does(|it, _| (it.dependencies, it.own_dependencies) = (true, false)), Nothing:
+        "MD/generate-dependencies-with-compile";
+    Does(|it, _| (it.dependencies, it.own_dependencies) = (true, true)), Nothing:
+        "MMD/generate-nonsystem-dependencies-with-compile";
+    Does(|it, value| it.dependency_file = Some(value.into())), Value: "MF/dependency-output";
+    Does(|it, value| it.dependency_target = Some(value)), Value: "MT/dependency-target-name";
+    Does(|it, _| it.dependency_targets = true), Nothing: "MP/generate-dependency-targets";
+    Does(|it, value| it.language = Some(value)), Value: "x";
+    Does(|it, value| it.include.extend(list(&value).into_iter().map(Into::into))), List:
+        "I/include-path";
     All("-isystem"), List: "isystem/system-include";
     All("-include"), List: "include/pre-include";
     All("-D"), List: "D/define-macro";
     All("-U"), List: "U/undefine-macro";
     Link("-L"), List: "L/library-path";
     Link("-l"), List: "l/library";
-    Cudart, Value: "cudart";
+    Does(|it, value| it.no_cudart = value == "none"), Value: "cudart";
     Met, Value: "cudadevrt jtd/jump-table-density Ofc/Ofast-compile compress-mode \
         static-global-template-stub device-entity-has-hidden-visibility t/threads j/jobs \
         split-compile split-compile-extended dQ/version-ident brief-diag/brief-diagnostics \
@@ -152,11 +134,11 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Ignored("libdevice comes from the toolkit folder"), Value: "ldir/libdevice-directory";
     Ignored("x86-64 is the only target"), Value: "target-dir/target-directory";
     Options, List: "optf/options-file";
-    Path(|it| &mut it.host_compiler), Value: "ccbin/compiler-bindir";
-    Path(|it| &mut it.archiver), Value: "arbin/archiver-binary";
-    Parts(|it| &mut it.host), List: "Xcompiler/compiler-options";
-    Linker, List: "Xlinker/linker-options";
-    Parts(|it| &mut it.archiver_options), List: "Xarchive/archive-options";
+    Does(|it, value| it.host_compiler = Some(value.into())), Value: "ccbin/compiler-bindir";
+    Does(|it, value| it.archiver = Some(value.into())), Value: "arbin/archiver-binary";
+    Does(|it, value| it.host.extend(parts(&value))), List: "Xcompiler/compiler-options";
+    Does(|it, value| it.link(parts(&value), "-Wl,")), List: "Xlinker/linker-options";
+    Does(|it, value| it.archiver_options.extend(parts(&value))), List: "Xarchive/archive-options";
     Ignored(AT_RUN), List:
         "Xptxas/ptxas-options Xnvprune/nvprune-options Xtileiras/tileiras-options \
         Xfatbin/fatbinary-options";
@@ -184,20 +166,20 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Cuda("-D__CUDACC_EWP__"), Nothing: "ewp/extensible-whole-program";
     DeviceDebug, Nothing: "G/device-debug";
     DeviceOptimization, Value: "dopt";
-    Sets(|it| &mut it.fast_math), Nothing: "use_fast_math";
-    Switch(Arithmetic::Fused), Value: "fmad";
-    Switch(Arithmetic::Flushed), Value: "ftz";
-    Switch(Arithmetic::ExactDivision), Value: "prec-div";
-    Switch(Arithmetic::ExactRoot), Value: "prec-sqrt";
+    Does(|it, _| it.fast_math = true), Nothing: "use_fast_math";
+    Switch(|it| &mut it.fused), Value: "fmad";
+    Switch(|it| &mut it.flushed), Value: "ftz";
+    Switch(|it| &mut it.exact_division), Value: "prec-div";
+    Switch(|it| &mut it.exact_root), Value: "prec-sqrt";
     Ignored("registers are not limited"), Value: "maxrregcount";
     Ignored("all kernels are compiled"), List: "e/entries";
     Ignored("unused device functions are left out"), Nothing: "keep-device-functions";
     Ignored("device code has no stack canaries"), Value: "device-stack-protector";
     Ignored("device code is not instrumented for compute-sanitizer"), Value: "fdevice-sanitize";
     Refused("Clang has no tile kernels"), Nothing: "enable-tile tile-only";
-    Sets(|it| &mut it.no_device_link), Nothing: "nodlink/no-device-link";
-    Sets(|it| &mut it.verbose), Nothing: "v/verbose";
-    Sets(|it| &mut it.dry_run), Nothing: "dryrun dry-run";
+    Does(|it, _| it.no_device_link = true), Nothing: "nodlink/no-device-link";
+    Does(|it, _| it.verbose = true), Nothing: "v/verbose";
+    Does(|it, _| it.dry_run = true), Nothing: "dryrun dry-run";
     Ignored(INTERMEDIATE), Nothing: "keep save-temps";
     Ignored(INTERMEDIATE), Value: "keep-dir";
     Ignored(TIMES), Value: "time fdevice-time-trace";

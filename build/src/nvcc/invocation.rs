@@ -1,13 +1,12 @@
 //! An nvcc command line.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::Failure;
-use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
+use super::flags::{Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
 use crate::compile::source::arithmetic::{
-    FAST_DIVISIONS, FAST_FUNCTIONS, FULL_DIVISIONS, INEXACT_ROOTS,
+    FAST_DIVISIONS, FAST_FUNCTIONS, FLUSH, FULL_DIVISIONS, INEXACT_ROOTS,
 };
 use crate::compile::source::default_stream::DEFINITION;
 use Meaning::*;
@@ -56,7 +55,10 @@ pub(super) struct NvccInvocation {
     pub dry_run: bool,
     pub ignored: Vec<(String, &'static str)>,
     pub fast_math: bool,
-    arithmetic: BTreeMap<Arithmetic, bool>,
+    pub fused: Option<bool>,
+    pub flushed: Option<bool>,
+    pub exact_division: Option<bool>,
+    pub exact_root: Option<bool>,
     device_debug: bool,
     device_optimized: bool,
 }
@@ -120,25 +122,20 @@ impl NvccInvocation {
 
     /// Returns Clang's flags for device arithmetic. Flags for a single kind of operation take precedence over `-use_fast_math`.
     fn of_arithmetic(&self) -> Vec<String> {
-        let is = |what, otherwise| *self.arithmetic.get(&what).unwrap_or(&otherwise);
         let fast = self.fast_math;
         // Without optimisation, nvcc fuses nothing.
         let is_optimized = fast || !self.device_debug || self.device_optimized;
+        let (root, division) = (self.exact_root, self.exact_division);
+        let divisions = if fast { FAST_DIVISIONS } else { FULL_DIVISIONS };
         let flags = [
             (FAST_FUNCTIONS, fast),
-            (
-                "-fgpu-flush-denormals-to-zero",
-                is(Arithmetic::Flushed, fast),
-            ),
-            ("-ffp-contract=off", !is(Arithmetic::Fused, is_optimized)),
-            (INEXACT_ROOTS, !is(Arithmetic::ExactRoot, !fast)),
-            (
-                if fast { FAST_DIVISIONS } else { FULL_DIVISIONS },
-                !is(Arithmetic::ExactDivision, !fast),
-            ),
+            (FLUSH, self.flushed.unwrap_or(fast)),
+            ("-ffp-contract=off", !self.fused.unwrap_or(is_optimized)),
+            (INEXACT_ROOTS, !root.unwrap_or(!fast)),
+            (divisions, !division.unwrap_or(!fast)),
         ];
-        let invocation = flags.into_iter().filter(|&(_, is_on)| is_on);
-        invocation.map(|(flag, _)| flag.to_owned()).collect()
+        let flags = flags.into_iter().filter(|&(_, is_on)| is_on);
+        flags.map(|(flag, _)| flag.to_owned()).collect()
     }
 
     fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), Failure> {
@@ -159,10 +156,16 @@ impl NvccInvocation {
             }
             // `-rdc=true -c -shared`, `-shared -dlink`: the more specific mode wins.
             Makes(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
-            Makes(mode) => self.make(mode),
+            Makes(mode) => {
+                self.mode = match (self.mode, mode) {
+                    (Mode::RealArchitectures, Mode::VirtualArchitectures)
+                    | (Mode::VirtualArchitectures, Mode::RealArchitectures) => Mode::Architectures,
+                    (_, mode) => mode,
+                };
+            }
             All(flag @ ("-D" | "-U")) => {
-                self.all
-                    .extend(macros(&value).map(|one| format!("{flag}{one}")));
+                let macros = macros(&value).into_iter();
+                self.all.extend(macros.map(|one| format!("{flag}{one}")));
             }
             All(flag) if flag.ends_with('=') || flag == "-w" => {
                 self.all.push(format!("{flag}{value}"));
@@ -173,24 +176,8 @@ impl NvccInvocation {
             }
             Cuda(flag) => self.cuda.push(flag.to_owned()),
             Host(flag) => self.host.push(format!("{flag}{value}")),
-            Linker => {
-                let parts = parts(&value);
-                self.words
-                    .extend(parts.map(|part| Word::Flag(format!("-Wl,{part}"))));
-            }
-            Link(flag) => {
-                let each = list(&value).into_iter();
-                self.words
-                    .extend(each.map(|one| Word::Flag(format!("{flag}{one}"))));
-            }
-            Include => {
-                let folders = list(&value).into_iter();
-                self.include.extend(folders.map(PathBuf::from));
-            }
-            Sets(field) => *field(self) = true,
-            Path(field) => *field(self) = Some(value.into()),
-            Text(field) => *field(self) = Some(value),
-            Parts(field) => field(self).extend(parts(&value)),
+            Link(flag) => self.link(list(&value), flag),
+            Does(effect) => effect(self, value),
             Machine if value == "64" => {}
             Architecture => {
                 for (number, is_specific) in architectures(&value) {
@@ -204,11 +191,6 @@ impl NvccInvocation {
                 }
             }
             Relocatable => self.relocatable = truth(word, &value)?,
-            Cudart => self.no_cudart = value == "none",
-            DependenciesToo { own } => {
-                self.dependencies = true;
-                self.own_dependencies = own;
-            }
             DefaultStream => match value.as_str() {
                 "per-thread" => self.all.push(DEFINITION.into()),
                 "legacy" | "null" => {}
@@ -223,33 +205,15 @@ impl NvccInvocation {
                 );
             }
             DeviceOptimization if value == "on" => self.device_optimized = true,
-            Switch(what) => {
-                self.arithmetic.insert(what, truth(word, &value)?);
-            }
+            Switch(field) => *field(self) = Some(truth(word, &value)?),
             Machine | DeviceOptimization => return Err(undefined(word, &value)),
         }
         Ok(())
     }
 
-    fn make(&mut self, mode: Mode) {
-        use Mode::*;
-        self.mode = match (self.mode, mode) {
-            (RealArchitectures, VirtualArchitectures)
-            | (VirtualArchitectures, RealArchitectures) => Architectures,
-            (_, OwnDependencies) => {
-                self.own_dependencies = true;
-                Dependencies
-            }
-            (_, DeviceObjects) => {
-                self.relocatable = true;
-                Objects
-            }
-            (_, WholeObjects) => {
-                self.relocatable = false;
-                Objects
-            }
-            (_, mode) => mode,
-        };
+    pub fn link(&mut self, words: impl IntoIterator<Item = String>, flag: &str) {
+        let words = words.into_iter();
+        (self.words).extend(words.map(|word| Word::Flag(format!("{flag}{word}"))));
     }
 }
 

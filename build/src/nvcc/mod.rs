@@ -14,6 +14,8 @@ use std::path::PathBuf;
 
 pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, arch_wanted};
 
+use superstep_toolchain::Toolchain;
+
 use crate::compile::{BuildError, BuildOptions, Builder};
 use call::Call;
 use flags::Mode;
@@ -22,24 +24,16 @@ use words::words;
 
 pub struct Nvcc {
     pub toolkit: PathBuf,
-    pub version: String,
     pub arch: u32,
-    pub clangxx: PathBuf,
+    pub toolchain: Toolchain,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    #[error("nvcc fatal   : {0}")]
     Fatal(String),
+    #[error("{}", .0.trim_end())]
     Failed(String),
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failure::Fatal(why) => write!(f, "nvcc fatal   : {why}"),
-            Failure::Failed(why) => f.write_str(why.trim_end()),
-        }
-    }
 }
 
 impl From<BuildError> for Failure {
@@ -63,13 +57,12 @@ pub fn run(
     arguments: Vec<String>,
     builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let variable = |name: &str| words(&std::env::var(name).unwrap_or_default());
-    let arguments = [
+    let variable = |name| words(&std::env::var(name).unwrap_or_default());
+    let (before, after) = (
         variable("NVCC_PREPEND_FLAGS"),
-        arguments,
         variable("NVCC_APPEND_FLAGS"),
-    ];
-    let args = NvccInvocation::parse(arguments.concat())?;
+    );
+    let args = NvccInvocation::parse([before, arguments, after].concat())?;
     if let Some(text) = nvcc.answer(args.mode) {
         println!("{text}");
         return Ok(Vec::new());
@@ -82,11 +75,10 @@ pub fn run(
         nvcc.describe(&args, options.lowest_arch());
     }
     // CMake tries out flags in folders with these names, and parses the compiler's output.
-    let is_trial = folder.components().any(|part| {
-        ["CMakeScratch", "CMakeTmp", "CompilerIdCUDA"]
-            .iter()
-            .any(|name| part.as_os_str() == *name)
-    });
+    let trials = ["CMakeScratch", "CMakeTmp", "CompilerIdCUDA"];
+    let is_trial = trials
+        .iter()
+        .any(|name| folder.iter().any(|part| part == *name));
     for (flag, why) in args.ignored.iter().filter(|_| !is_trial) {
         eprintln!("nvcc warning : superstep ignores {flag}: {why}");
     }
@@ -113,10 +105,9 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 
 impl Nvcc {
     fn answer(&self, mode: Mode) -> Option<String> {
-        let major = self.version.split('.').next().unwrap_or_default();
-        let list = |form: fn(u32) -> String| {
-            let architectures = architectures(major).map(form);
-            architectures.collect::<Vec<_>>().join("\n")
+        let list = |form: fn(&u32) -> String| {
+            let all = architectures(self.toolchain.cuda.version.major).iter();
+            all.map(form).collect::<Vec<_>>().join("\n")
         };
         Some(match mode {
             Mode::Version => self.banner(),
@@ -129,47 +120,37 @@ impl Nvcc {
     }
 
     fn banner(&self) -> String {
-        let release = self
-            .version
-            .rsplit_once('.')
-            .map_or(self.version.as_str(), |(release, _)| release);
+        let version = self.toolchain.cuda.version;
+        let (major, minor) = (version.major, version.minor);
         format!(
-            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {release}, V{}",
-            self.version
+            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {major}.{minor}, V{version}"
         )
     }
 
     fn describe(&self, args: &NvccInvocation, arch: u32) {
         let root = self.toolkit.display();
-        eprintln!("#$ TOP={root}");
-        eprintln!("#$ NVVMIR_LIBRARY_DIR={root}/nvvm/libdevice");
-        eprintln!(
-            "#$ PATH={root}/bin:{}",
-            std::env::var("PATH").unwrap_or_default()
-        );
-        eprintln!("#$ INCLUDES=\"-I{root}/include\"");
+        let path = std::env::var("PATH").unwrap_or_default();
         let libraries = format!("\"-L{root}/lib64/stubs\" \"-L{root}/lib64\"");
-        eprintln!("#$ LIBRARIES={libraries}");
-        eprintln!("#$ clang -arch compute_{arch}");
+        eprintln!(
+            "#$ TOP={root}\n#$ NVVMIR_LIBRARY_DIR={root}/nvvm/libdevice\n#$ PATH={root}/bin:{path}\n\
+             #$ INCLUDES=\"-I{root}/include\"\n#$ LIBRARIES={libraries}\n#$ clang -arch compute_{arch}"
+        );
         if matches!(args.mode, Mode::Link | Mode::SharedLibrary) {
             let output = args.output.clone().unwrap_or_else(|| "a.out".into());
             let runtime = runtime_libraries(args).collect::<Vec<_>>().join(" ");
-            let linker = self.clangxx.display();
-            eprintln!(
-                "#$ \"{linker}\" -o \"{}\" {libraries} {runtime}",
-                output.display()
-            );
+            let linker = self.toolchain.llvm.tool("clang++");
+            let (linker, output) = (linker.display(), output.display());
+            eprintln!("#$ \"{linker}\" -o \"{output}\" {libraries} {runtime}");
         }
     }
 }
 
-fn architectures(toolkit_major: &str) -> impl Iterator<Item = u32> {
+fn architectures(toolkit_major: u32) -> &'static [u32] {
     const OF_12: &[u32] = &[
         50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121,
     ];
     const OF_13: &[u32] = &[75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
-    let list = if toolkit_major == "12" { OF_12 } else { OF_13 };
-    list.iter().copied()
+    if toolkit_major == 12 { OF_12 } else { OF_13 }
 }
 
 fn runtime_libraries(args: &NvccInvocation) -> impl Iterator<Item = &'static str> {

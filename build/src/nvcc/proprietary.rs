@@ -9,6 +9,7 @@
 //!                                headers, and a stub with the library's functions
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,9 +17,10 @@ use std::process::Command;
 use superstep_toolchain::proprietary::{PROPRIETARY_PACKAGES, ProprietaryPackage};
 use superstep_toolchain::{Progress, Toolchain, replace_file};
 
-use super::toolkit::run;
+use super::toolkit;
 use crate::compile::steps::hash::KeyHasher;
 use crate::compile::{BuildError, Result};
+use crate::installation::names_in;
 use crate::run::proprietary::functions;
 
 pub(super) struct ProprietaryFolder {
@@ -67,24 +69,23 @@ impl ProprietaryFolder {
                 put(&self.root.join("include").join(header), &text)?;
             }
             for library in package.libraries() {
-                let script = self.root.join("lib64").join(format!("lib{library}.so"));
+                let script = self.script(library);
                 if !script.is_file() {
-                    put(
-                        &script,
-                        "/* placeholder: run `superstep toolkit add` to install the library */\n",
-                    )?;
+                    put(&script, PLACEHOLDER)?;
                 }
             }
         }
         Ok(())
     }
 
+    fn script(&self, library: &str) -> PathBuf {
+        self.root.join("lib64").join(format!("lib{library}.so"))
+    }
+
     pub(super) fn add(&self, toolchain: &Toolchain, name: &str, progress: Progress) -> Result<()> {
         let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
-            progress(&format!(
-                "{} already contains {name}",
-                toolchain.cuda.root.display()
-            ));
+            let root = toolchain.cuda.root.display();
+            progress(&format!("{root} already contains {name}"));
             return Ok(());
         };
         for needed in package.needs {
@@ -100,8 +101,8 @@ impl ProprietaryFolder {
         let from = match package.installed() {
             Some(folder) => folder,
             None => {
-                package
-                    .fetch(staging.path(), progress)
+                let fetched = package.fetch(staging.path(), progress);
+                fetched
                     .map_err(|error| BuildError::installation(package.title, error.to_string()))?;
                 staging.path().to_owned()
             }
@@ -119,25 +120,23 @@ impl ProprietaryFolder {
         for library in package.libraries() {
             let shared = library.trim_end_matches("_static");
             let (file, name) = shared_library(&libraries, shared)?;
-            let functions = functions(&file, true)?;
-            let functions = functions.iter().map(String::as_str);
-            make_stub(toolchain, &made.join("lib64"), &name, functions)?;
+            make_stub(
+                toolchain,
+                &made.join("lib64"),
+                &name,
+                functions(&file, true)?,
+            )?;
             scripts.push((library, linker_script(&place.join("lib64").join(&name))));
         }
-        match fs::rename(&made, &place) {
-            Ok(()) => {}
-            Err(_) if place.is_dir() => {} // another process was first
-            Err(error) => return Err(BuildError::io("create", &place)(error)),
-        }
+        toolkit::place(&made, &place)?;
         for (library, script) in scripts {
-            put(
-                &self.root.join("lib64").join(format!("lib{library}.so")),
-                &script,
-            )?;
+            put(&self.script(library), &script)?;
         }
         Ok(())
     }
 }
+
+const PLACEHOLDER: &str = "/* placeholder: run `superstep toolkit add` to install the library */\n";
 
 /// A header that Clang includes in every CUDA file, before the program's own headers.
 const CLANGS: &str = "curand_mtgp32_kernel.h";
@@ -165,38 +164,33 @@ fn put(place: &Path, text: &str) -> Result<()> {
 
 fn copy_headers(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(BuildError::io("create", to))?;
-    let entries = fs::read_dir(from).map_err(BuildError::io("read", from))?;
-    for entry in entries {
-        let file = entry.map_err(BuildError::io("read", from))?.path();
-        if file.extension().is_some_and(|extension| extension == "h") {
-            let to = to.join(file.file_name().unwrap_or_default());
-            fs::copy(&file, &to).map_err(BuildError::io("write", &to))?;
-        }
-    }
-    Ok(())
+    let names = names_in(from);
+    names
+        .iter()
+        .filter(|name| name.ends_with(".h"))
+        .try_for_each(|name| {
+            let to = to.join(name);
+            let copied = fs::copy(from.join(name), &to).map(drop);
+            copied.map_err(BuildError::io("write", to))
+        })
 }
 
 fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String)> {
     let start = format!("lib{stem}.so.");
-    let entries = fs::read_dir(folder).map_err(BuildError::io("read", folder))?;
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| {
-            let major = name.strip_prefix(&start);
-            major.is_some_and(|major| major.bytes().all(|letter| letter.is_ascii_digit()))
-        })
-        .collect();
-    names.sort();
     // libNVVM's file has no version in its name.
     let plain = format!("lib{stem}.so");
-    let plain = folder.join(&plain).is_file().then_some(plain);
-    match names.pop().or(plain) {
-        Some(name) => Ok((folder.join(&name), name)),
-        None => Err(BuildError::installation(
-            format!("lib{stem}.so"),
-            format!("{} does not contain it", folder.display()),
-        )),
-    }
+    let is_versioned = |name: &String| {
+        let major = name.strip_prefix(&start);
+        major.is_some_and(|major| major.bytes().all(|letter| letter.is_ascii_digit()))
+    };
+    let mut names = names_in(folder);
+    names.retain(|name| *name == plain || is_versioned(name));
+    // Sorted, so the plain name comes before the others.
+    let name = names.pop().ok_or_else(|| {
+        let why = format!("{} does not contain it", folder.display());
+        BuildError::installation(plain, why)
+    })?;
+    Ok((folder.join(&name), name))
 }
 
 pub(super) fn linker_script(library: &Path) -> String {
@@ -206,11 +200,11 @@ pub(super) fn linker_script(library: &Path) -> String {
 /// Creates a shared library `name` in `folder` for programs to link with. Its `functions` have no code and no versions, so
 /// that programs also start with the library of another CUDA version. The loader reports missing functions when a program
 /// starts.
-pub(super) fn make_stub<'a>(
+fn make_stub(
     toolchain: &Toolchain,
     folder: &Path,
     name: &str,
-    functions: impl Iterator<Item = &'a str>,
+    functions: BTreeSet<String>,
 ) -> Result<()> {
     let mut source = String::from(".text\n");
     for function in functions {
@@ -220,11 +214,13 @@ pub(super) fn make_stub<'a>(
     }
     let file = folder.join(name).with_extension("s");
     fs::write(&file, source).map_err(BuildError::io("write", &file))?;
-    run(Command::new(toolchain.llvm.tool("clang++"))
-        .args(["-shared", "-nostdlib"])
-        .arg(format!("-Wl,-soname,{name}"))
-        .arg(&file)
-        .arg("-o")
-        .arg(folder.join(name)))?;
+    toolkit::run(
+        Command::new(toolchain.llvm.tool("clang++"))
+            .args(["-shared", "-nostdlib"])
+            .arg(format!("-Wl,-soname,{name}"))
+            .arg(&file)
+            .arg("-o")
+            .arg(folder.join(name)),
+    )?;
     fs::remove_file(&file).map_err(BuildError::io("remove", &file))
 }

@@ -24,9 +24,10 @@ use superstep_toolchain::variable::{CACHE, CUDA, LLVM, ROOT};
 use superstep_toolchain::{Progress, Toolchain};
 
 use super::proprietary::{self, ProprietaryFolder};
+use crate::compile::link::loaded::write_script;
 use crate::compile::steps::hash::{self, KeyHasher};
-use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result, quote};
-use crate::installation::Installation;
+use crate::compile::steps::stage::quote_path;
+use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result};
 
 /// Version of the folder's content.
 const LAYOUT: &str = "6";
@@ -52,26 +53,18 @@ pub struct Toolkit {
 impl Toolkit {
     /// Returns the folder for these tools in `cache`, and creates it if it does not exist. `arch` is that of the GPU that programs are
     /// compiled for.
-    pub fn make(
-        toolchain: &Toolchain,
-        installation: &Installation,
-        builder: &Builder,
-        cache: &Path,
-        arch: u32,
-    ) -> Result<Self> {
+    pub fn make(builder: &Builder, cache: &Path, arch: u32) -> Result<Self> {
+        let toolchain = &builder.toolchain;
         let stub = builder.cudart_stub()?;
-        let command = installation.binaries.join("superstep");
-        let script = script(toolchain, installation, cache, arch, &command);
+        let script = script(builder, cache, arch);
         let proprietary = ProprietaryFolder::of(toolchain, cache);
         proprietary.prepare()?;
-        let mut key = KeyHasher::new("toolkit");
-        key.text(&script)
-            .text(LAYOUT)
-            .text(&proprietary.root.to_string_lossy());
-        key.text(&hash::of_file(&stub).map_err(BuildError::io("read", &stub))?);
+        let stub_hash = hash::of_file(&stub).map_err(BuildError::io("read", &stub))?;
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
-        key.list(&openmp);
+        let mut key = KeyHasher::new("toolkit");
+        key.text(&script).text(LAYOUT);
+        key.list([&proprietary.root]).text(&stub_hash).list(&openmp);
         let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
         let cuda = toolchain.cuda.root.clone();
         if !root.is_dir() {
@@ -84,10 +77,8 @@ impl Toolkit {
             fill(staging.path(), toolchain, &script, &proprietary)
                 .map_err(BuildError::io("write", &root))?;
             let archive = "lib64/libcudart_stub.a";
-            run(Command::new("ar")
-                .arg("rcs")
-                .arg(staging.path().join(archive))
-                .arg(&stub))?;
+            let mut ar = Command::new("ar");
+            run(ar.arg("rcs").args([&staging.path().join(archive), &stub]))?;
             // Clang compiles the host code of CUDA files, which needs LLVM's OpenMP whichever linker is used.
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
@@ -104,12 +95,7 @@ impl Toolkit {
             put_drivers(staging.path(), &root, builder)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
                 .map_err(BuildError::io("write", &root))?;
-            match fs::rename(staging.path(), &root) {
-                Ok(()) => drop(staging.keep()),
-                // Another process was first; its folder is as good as ours.
-                Err(_) if root.is_dir() => {}
-                Err(error) => return Err(BuildError::io("create", &root)(error)),
-            }
+            place(staging.path(), &root)?;
         }
         Ok(Self { root, cuda })
     }
@@ -132,37 +118,35 @@ impl Toolkit {
             path.push(":");
             path.push(before);
         }
-        let root = || self.root.clone().into_os_string();
-        vec![
+        let of_root = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDAToolkit_ROOT"];
+        let mut variables = Vec::from(of_root.map(|name| (name, self.root.clone().into())));
+        variables.extend([
             ("PATH", path),
-            ("CUDA_PATH", root()),
-            ("CUDA_HOME", root()),
-            ("CUDA_ROOT", root()),
-            ("CUDAToolkit_ROOT", root()),
-            ("CUDACXX", self.root.join("bin/nvcc").into_os_string()),
+            ("CUDACXX", self.root.join("bin/nvcc").into()),
             // `superstep` itself reads CUDA_PATH too.
-            (CUDA, self.cuda.clone().into_os_string()),
-        ]
+            (CUDA, self.cuda.clone().into()),
+        ]);
+        variables
     }
 }
 
-fn script(
-    toolchain: &Toolchain,
-    installation: &Installation,
-    cache: &Path,
-    arch: u32,
-    command: &Path,
-) -> String {
-    let word = |path: &Path| quote(&path.to_string_lossy());
-    let root = installation.root.as_deref().unwrap_or(Path::new(""));
+fn script(builder: &Builder, cache: &Path, arch: u32) -> String {
+    let root = builder.installation.root.as_deref();
+    let (cache, root) = (quote_path(cache), quote_path(root.unwrap_or(Path::new(""))));
+    let superstep = quote_path(builder.installation.binaries.join("superstep"));
+    let cuda = quote_path(&builder.toolchain.cuda.root);
+    let llvm = quote_path(&builder.toolchain.llvm.prefix);
     format!(
-        "#!/bin/sh\n{TOOLKIT_VARIABLE}=$(dirname \"$(dirname \"$0\")\") {CUDA}={} {LLVM}={} {CACHE}={} {ROOT}={} {ARCH_VARIABLE}=${{{ARCH_VARIABLE}:-{arch}}} exec {} nvcc \"$@\"\n",
-        word(&toolchain.cuda.root),
-        word(&toolchain.llvm.prefix),
-        word(cache),
-        word(root),
-        word(command),
+        "#!/bin/sh\n{TOOLKIT_VARIABLE}=$(dirname \"$(dirname \"$0\")\") {CUDA}={cuda} {LLVM}={llvm} {CACHE}={cache} {ROOT}={root} {ARCH_VARIABLE}=${{{ARCH_VARIABLE}:-{arch}}} exec {superstep} nvcc \"$@\"\n"
     )
+}
+
+/// Renames a finished folder. If another process was first, its folder is as good as ours.
+pub(super) fn place(made: &Path, folder: &Path) -> Result<()> {
+    match fs::rename(made, folder) {
+        Err(error) if !folder.is_dir() => Err(BuildError::io("create", folder)(error)),
+        _ => Ok(()),
+    }
 }
 
 fn fill(
@@ -174,11 +158,9 @@ fn fill(
     for folder in ["bin", "include", "lib64"] {
         fs::create_dir(root.join(folder))?;
     }
+    let link = |relative: PathBuf| symlink(proprietary.root.join(&relative), root.join(relative));
     for header in proprietary.headers() {
-        symlink(
-            proprietary.root.join("include").join(header),
-            root.join("include").join(header),
-        )?;
+        link(Path::new("include").join(header))?;
     }
     for entry in fs::read_dir(&toolchain.cuda.include)? {
         let entry = entry?;
@@ -193,23 +175,15 @@ fn fill(
     }
     symlink(proprietary.root.join("include"), root.join("proprietary"))?;
     for library in proprietary.libraries() {
-        let name = format!("lib{library}.so");
-        symlink(
-            proprietary.root.join("lib64").join(&name),
-            root.join("lib64").join(name),
-        )?;
+        link(Path::new("lib64").join(format!("lib{library}.so")))?;
     }
-    let nvcc = root.join("bin/nvcc");
-    fs::write(&nvcc, script)?;
-    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755))?;
-    let nvvm = |name: &str| root.join("nvvm").join(name);
-    fs::create_dir(root.join("nvvm"))?;
-    symlink(
-        toolchain.cuda.root.join("nvvm/libdevice"),
-        nvvm("libdevice"),
-    )?;
+    write_script(&root.join("bin/nvcc"), script)?;
+    let nvvm = root.join("nvvm");
+    fs::create_dir(&nvvm)?;
+    let libdevice = toolchain.cuda.root.join("nvvm/libdevice");
+    symlink(libdevice, nvvm.join("libdevice"))?;
     for folder in ["include", "lib64"] {
-        symlink(Path::new("..").join(folder), nvvm(folder))?;
+        symlink(Path::new("..").join(folder), nvvm.join(folder))?;
     }
     for name in ["libcudadevrt.a", "libculibos.a"] {
         fs::write(root.join("lib64").join(name), "!<arch>\n")?;

@@ -1,29 +1,20 @@
 //! Splits command lines into words, and words into parts.
 
 pub(super) fn list(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let escaped = letter == '\\' && letters.peek() == Some(&',');
-        match parts.last_mut() {
-            Some(part) if escaped => part.extend(letters.next()),
-            Some(part) if letter != ',' => part.push(letter),
-            _ => parts.push(String::new()),
-        }
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
+    // A comma after a backslash is part of a value.
+    let text = text.replace("\\,", "\0");
+    let parts = text.split(',').filter(|part| !part.is_empty());
+    parts.map(|part| part.replace('\0', ",")).collect()
 }
 
 /// Returns the macros in the value of `-D` or `-U`. A comma that is not followed by a name is part of a value.
-pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn macros(text: &str) -> Vec<String> {
     let parts = list(text);
-    let is_name = |part: &String| {
-        part.starts_with(|letter: char| letter == '_' || letter.is_ascii_alphabetic())
-    };
-    let whole = (!parts.iter().all(is_name)).then(|| text.replace("\\,", ","));
-    let parts = if whole.is_some() { Vec::new() } else { parts };
-    whole.into_iter().chain(parts)
+    let begins_name = |letter: char| letter == '_' || letter.is_ascii_alphabetic();
+    match parts.iter().all(|part| part.starts_with(begins_name)) {
+        true => parts,
+        false => vec![text.replace("\\,", ",")],
+    }
 }
 
 /// Splits a value with arguments for another program at commas, and at spaces as a shell does.

@@ -1,6 +1,7 @@
 //! Generates the CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and functions with
 //! fixed names and types that instrumented code calls.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -73,24 +74,16 @@ fn word(field: &Field) -> &'static str {
     }
 }
 
-const OF_A_WARP: [(Pass, &str); 4] = [
-    (
-        Pass::TakenMask,
-        "taken_mask = __ballot_sync(mask, payload != 0)",
-    ),
-    (
-        Pass::UniqueLines,
-        "unique_lines = superstep::unique_lines(mask, payload)",
-    ),
-    (
-        Pass::AndBits,
-        "long long and_bits = superstep::and_bits(mask, payload, width)",
-    ),
-    (
-        Pass::OrBits,
-        "long long or_bits = superstep::or_bits(mask, payload, width)",
-    ),
-];
+/// Returns the definition of an argument for which a warp's lanes work together, without `const unsigned`.
+fn of_a_warp(pass: &Pass) -> Option<&'static str> {
+    match pass {
+        Pass::TakenMask => Some("taken_mask = __ballot_sync(mask, payload != 0)"),
+        Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(mask, payload)"),
+        Pass::AndBits => Some("long long and_bits = superstep::and_bits(mask, payload, width)"),
+        Pass::OrBits => Some("long long or_bits = superstep::or_bits(mask, payload, width)"),
+        _ => None,
+    }
+}
 
 fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) {
     let result = if point.replaces {
@@ -119,10 +112,9 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
         OncePer::Warp => {
             text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
             text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
-            for (pass, line) in OF_A_WARP {
-                if point.pass.contains(&pass) {
-                    let _ = writeln!(text, "  const unsigned {line};");
-                }
+            let lines: BTreeSet<&str> = point.pass.iter().filter_map(of_a_warp).collect();
+            for line in lines {
+                let _ = writeln!(text, "  const unsigned {line};");
             }
             let arguments = arguments(spec, point, false);
             let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));
@@ -203,7 +195,12 @@ fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
+/// Defines the probe's context `c` and, if there are fields, the address `at` of the first one and the distance `between`
+/// fields.
 fn at(text: &mut String, spec: &ProbeSpec) {
+    text.push_str(
+        "  const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
+    );
     let fields = spec.fields.len();
     if fields == 0 {
         return;
@@ -231,8 +228,7 @@ fn at(text: &mut String, spec: &ProbeSpec) {
 fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
-         const superstep::Context *c = superstep::context_of(context);\n  const Fields &f = *static_cast<const Fields *>(fields);\n  \
-         (void)c; (void)f;\n",
+         const Fields &f = *static_cast<const Fields *>(fields);\n",
     );
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
@@ -253,8 +249,7 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
 /// waits for memory only once.
 fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
-        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n  \
-         const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
+        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n",
     );
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::ProbeSpec;
 
-use super::check;
+use super::definition::Definition;
 use crate::failure::{Failure, FailureKind};
 use crate::installation::{Installation, names_in};
 use crate::manifest::error::Text;
-use crate::manifest::load::read;
 use crate::nearest::did_you_mean;
 
 /// The probes of `superstep inject`: the first counts executions, the second flips a bit.
@@ -25,11 +24,9 @@ pub struct Probe {
 impl Probe {
     pub fn load(name: &str, installation: &Installation) -> Result<Probe, Failure> {
         let path = find(name, installation)?;
-        let text = Text {
-            path: &path,
-            content: &read(&path, "give a probe's YAML file")?,
-        };
-        Ok(check::probe(text, text.parse()?)?)
+        let text = Text::read(&path, "docs/probes.md", "give a probe's YAML file")?;
+        let definition: Definition = text.parse()?;
+        Ok(text.check(definition.checked(&path))?)
     }
 }
 

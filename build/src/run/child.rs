@@ -32,8 +32,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
     command
         .arg0(&spec.name)
         .args(&spec.args)
-        .current_dir(&spec.folder);
-    command
+        .current_dir(&spec.folder)
         .env_remove(variable::CAPTURE)
         .env_remove(variable::SOURCES)
         .env_remove(variable::SUMMARY)
@@ -90,7 +89,7 @@ pub(crate) fn die_with_this_process(command: &mut Command) {
 }
 
 fn watch(pid: Pid, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
-    let bell = Bell::new(pid);
+    let process = pidfd_open(pid, PidfdFlags::empty()).ok();
     let (mut ended_for, mut kill_at) = (None, None);
     loop {
         if let Some((status, peak_memory_bytes)) = reap(pid)? {
@@ -125,11 +124,12 @@ fn watch(pid: Pid, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
             }
         }
         let left = spec.timeout.saturating_sub(started.elapsed());
-        bell.wait(match (&spec.kill, ended_for) {
+        let pause = match (&spec.kill, ended_for) {
             (Some(_), None) => SHORT_PAUSE,
             (None, None) => PAUSE.min(left),
             (_, Some(_)) => PAUSE,
-        });
+        };
+        wait(process.as_ref(), pause);
     }
 }
 
@@ -139,12 +139,8 @@ fn reap(pid: Pid) -> io::Result<Option<(ExitStatus, u64)>> {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers refer to live local variables of the types that wait4 writes.
     let waited = unsafe {
-        libc::wait4(
-            pid.as_raw_nonzero().get(),
-            &raw mut status,
-            libc::WNOHANG,
-            &raw mut usage,
-        )
+        let pid = pid.as_raw_nonzero().get();
+        libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage)
     };
     match waited {
         0 => Ok(None),
@@ -167,33 +163,21 @@ fn kill_group(pid: Pid) {
 fn resident_bytes(pid: Pid) -> u64 {
     let pid = pid.as_raw_nonzero();
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line
-        .and_then(|line| line.split_whitespace().next())
-        .and_then(|number| number.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    let mut lines = text.lines();
+    let kib = lines.find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    kib.and_then(|kib| kib.parse().ok()).unwrap_or(0) * 1024
 }
 
-/// Wakes a waiter when a process ends, so that the times of short programs are not rounded up to multiples of the pause.
-struct Bell(Option<OwnedFd>);
-
-impl Bell {
-    fn new(pid: Pid) -> Self {
-        Self(pidfd_open(pid, PidfdFlags::empty()).ok())
-    }
-
-    fn wait(&self, at_most: Duration) {
-        let Some(descriptor) = &self.0 else {
-            // The kernel is older than 5.3, or a sandbox blocks the call.
-            return thread::sleep(at_most.min(Duration::from_millis(1)));
-        };
-        let at_most = at_most.max(Duration::from_millis(1));
-        let timeout = Timespec::try_from(at_most).ok();
-        let _ = poll(
-            &mut [PollFd::new(descriptor, PollFlags::IN)],
-            timeout.as_ref(),
-        );
-    }
+/// Waits until the process behind a descriptor ends, so that the times of short programs are not rounded up to multiples of
+/// the pause.
+fn wait(process: Option<&OwnedFd>, at_most: Duration) {
+    let Some(process) = process else {
+        // The kernel is older than 5.3, or a sandbox blocks the call.
+        return thread::sleep(at_most.min(SHORT_PAUSE));
+    };
+    let timeout = Timespec::try_from(at_most.max(SHORT_PAUSE)).ok();
+    let mut ends = [PollFd::new(process, PollFlags::IN)];
+    let _ = poll(&mut ends, timeout.as_ref());
 }
 
 #[cfg(test)]

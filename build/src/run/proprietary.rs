@@ -11,6 +11,7 @@ use object::{Object, ObjectSymbol};
 
 use crate::compile::steps::hash::KeyHasher;
 use crate::compile::{BuildError, Library, Result, Supplier, libraries};
+use crate::installation::names_in;
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
@@ -46,20 +47,18 @@ pub fn library_path(
             folders.push(link(cache, name, blas)?);
             continue;
         }
-        let mut found = places.iter().filter(|place| place.join(name).is_file());
-        if let Some(folder) = found.next() {
+        if let Some(folder) = places.iter().find(|place| place.join(name).is_file()) {
             folders.push(folder.clone());
             continue;
         }
-        let Some(newer) = places.iter().find_map(|place| newer(place, name)) else {
-            return Err(BuildError::installation(
-                name.clone(),
-                format!(
-                    "{} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or add its folder to {PATH}",
-                    program.display()
-                ),
-            ));
-        };
+        let newer = places.iter().find_map(|place| newer(place, name));
+        let newer = newer.ok_or_else(|| {
+            let program = program.display();
+            let why = format!(
+                "{program} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or add its folder to {PATH}"
+            );
+            BuildError::installation(name, why)
+        })?;
         say(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
         // The newer library's dependencies are next to it.
@@ -76,7 +75,7 @@ pub fn library_path(
 fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf> {
     let target = std::path::absolute(target).map_err(BuildError::io("find", target))?;
     let mut key = KeyHasher::new("stand-in");
-    key.text(&target.to_string_lossy());
+    key.list([&target]);
     let folder = cache.join("stand-ins").join(&key.finish()[..12]);
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
     let link = folder.join(name);
@@ -93,18 +92,13 @@ fn stem(name: &str) -> &str {
 
 fn places(given: &OsString) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = std::env::split_paths(given).collect();
-    let roots = ["CUDA_PATH", "CUDA_HOME"]
-        .into_iter()
-        .filter_map(std::env::var_os);
+    let roots = ["CUDA_PATH", "CUDA_HOME"].into_iter();
+    let roots = roots.filter_map(std::env::var_os);
     places.extend(roots.map(|root| Path::new(&root).join("lib64")));
     places.push("/usr/local/cuda/lib64".into());
-    let entries = fs::read_dir("/usr/local").into_iter().flatten().flatten();
-    let mut toolkits: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("cuda-"))
-        .map(|entry| entry.path().join("lib64"))
-        .collect();
-    toolkits.sort();
-    places.extend(toolkits);
+    let local = Path::new("/usr/local");
+    let toolkits = (names_in(local).into_iter()).filter(|name| name.starts_with("cuda-"));
+    places.extend(toolkits.map(|name| local.join(name).join("lib64")));
     let script = "import glob, sys\nfor folder in sys.path:\n  for found in sorted(glob.glob(folder + '/nvidia/*/lib')): print(found)";
     // Without python3, there are no Python packages.
     let output = Command::new("python3").args(["-c", script]).output();
@@ -116,20 +110,18 @@ fn places(given: &OsString) -> Vec<PathBuf> {
 fn newer(place: &Path, name: &str) -> Option<PathBuf> {
     let (start, version) = name.rsplit_once('.')?;
     let version: u32 = version.parse().ok()?;
-    let entries = fs::read_dir(place).ok()?.flatten();
-    let found = entries.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
+    let found = names_in(place).into_iter().filter_map(|name| {
         let (other, its) = name.rsplit_once('.')?;
         let its: u32 = its.parse().ok()?;
-        (other == start && its > version).then(|| (its, entry.path()))
+        (other == start && its > version).then(|| (its, place.join(&name)))
     });
     Some(found.min()?.1)
 }
 
 fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
-    if stand_ins.is_empty() {
+    let [(_, first), ..] = stand_ins else {
         return Ok(());
-    }
+    };
     let mut has: BTreeSet<String> = BTreeSet::new();
     for (_, library) in stand_ins {
         has.extend(functions(library, true)?);
@@ -139,17 +131,13 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
         let mut stems = stand_ins.iter();
         !has.contains(*name) && stems.any(|(stem, _)| name.starts_with(stem))
     });
-    match lacking {
-        None => Ok(()),
-        Some(function) => Err(BuildError::installation(
-            function.clone(),
-            format!(
-                "{} calls it, and {} lacks it; install the CUDA libraries that the program was built for, and add their folder to {PATH}",
-                program.display(),
-                stand_ins[0].1.display()
-            ),
-        )),
-    }
+    lacking.map_or(Ok(()), |function| {
+        let (program, library) = (program.display(), first.display());
+        let why = format!(
+            "{program} calls it, and {library} lacks it; install the CUDA libraries that the program was built for, and add their folder to {PATH}"
+        );
+        Err(BuildError::installation(function, why))
+    })
 }
 
 /// Returns the names of the functions that an executable or a shared library exports, or imports if `are_its_own` is false.
@@ -157,10 +145,8 @@ pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<Strin
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);
     let parsed = object::File::parse(&content).map_err(|error| {
-        BuildError::installation(
-            format!("the functions of {}", file.display()),
-            format!("{error}; install or build it again"),
-        )
+        let what = format!("the functions of {}", file.display());
+        BuildError::installation(what, format!("{error}; install or build it again"))
     })?;
     let symbols = parsed.dynamic_symbols();
     Ok(symbols

@@ -12,11 +12,8 @@ use crate::variable::CACHE;
 
 /// Returns the folder of the per-user cache: [`CACHE`], else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
 pub fn cache_dir() -> Option<PathBuf> {
-    cache_dir_from(|name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    })
+    // Fails for an empty value, which counts as unset.
+    cache_dir_from(|name| std::path::absolute(std::env::var_os(name)?).ok())
 }
 
 pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {

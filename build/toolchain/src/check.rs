@@ -1,6 +1,6 @@
 //! Checks a toolchain: compiles a small CUDA program for device and host, packs it and links it as in the real pipeline, without a GPU.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
@@ -57,72 +57,36 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
         source,
     };
     let dir = tempfile::tempdir().map_err(io)?;
-    let file = |name: &str| dir.path().join(name).into_os_string();
-    let prefixed = |prefix: &str, path: OsString| [prefix.into(), path].into_iter().collect();
-    std::fs::write(file("check.cu"), PROGRAM).map_err(io)?;
-    let clang = "-x cuda --cuda-gpu-arch=sm_90 -Wno-unknown-cuda-version -O1 -c";
-    let cuda_path: OsString = prefixed("--cuda-path=", cuda.root.clone().into());
+    std::fs::write(dir.path().join("check.cu"), PROGRAM).map_err(io)?;
+    let run = |step, tool: &Path, words: &str, path: &[&OsStr]| {
+        let mut command = Command::new(tool);
+        command.args(words.split(' ')).args(path);
+        run(step, command.current_dir(dir.path()))
+    };
+    let (clang, ptx) = (llvm.tool("clang++"), cuda.ptx_feature());
+    let flags = "-x cuda --cuda-gpu-arch=sm_90 -Wno-unknown-cuda-version -O1 -c check.cu";
+    let mut cuda_path = OsString::from("--cuda-path=");
+    cuda_path.push(&cuda.root);
 
-    run(
-        "compiling for the device",
-        &llvm.tool("clang++"),
-        &format!("{clang} --cuda-device-only -emit-llvm -o"),
-        &[file("check.bc"), cuda_path.clone(), file("check.cu")],
-    )?;
-    run(
-        "generating PTX",
-        &llvm.tool("llc"),
-        &format!("-mcpu=sm_90 -mattr=+{} -o", cuda.ptx_feature()),
-        &[file("check.ptx"), file("check.bc")],
-    )?;
-    run(
-        "assembling PTX",
-        &cuda.ptxas,
-        "-arch=sm_90 -o",
-        &[file("check.cubin"), file("check.ptx")],
-    )?;
-    run(
-        "packing the device code",
-        &cuda.fatbinary,
-        "--64",
-        &[
-            prefixed("--create=", file("check.fatbin")),
-            prefixed("--image3=kind=elf,sm=90,file=", file("check.cubin")),
-            prefixed("--image3=kind=ptx,sm=90,file=", file("check.ptx")),
-        ],
-    )?;
-    let image = ["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(OsString::from);
-    run(
-        "compiling for the host",
-        &llvm.tool("clang++"),
-        &format!("{clang} --cuda-host-only -o"),
-        &[
-            &[file("check.o"), cuda_path, file("check.cu")],
-            &image[..],
-            &[file("check.fatbin")],
-        ]
-        .concat(),
-    )?;
-    run(
-        "linking",
-        &llvm.tool("clang++"),
-        "-o",
-        &[file("check"), file("check.o"), cuda.cudart.clone().into()],
-    )
+    let words = format!("{flags} --cuda-device-only -emit-llvm -o check.bc");
+    run("compiling for the device", &clang, &words, &[&cuda_path])?;
+    let words = format!("-mcpu=sm_90 -mattr=+{ptx} check.bc -o check.ptx");
+    run("generating PTX", &llvm.tool("llc"), &words, &[])?;
+    let words = "-arch=sm_90 check.ptx -o check.cubin";
+    run("assembling PTX", &cuda.ptxas, words, &[])?;
+    let words = "--64 --create=check.fatbin --image3=kind=elf,sm=90,file=check.cubin --image3=kind=ptx,sm=90,file=check.ptx";
+    run("packing the device code", &cuda.fatbinary, words, &[])?;
+    let image = "-Xclang -fcuda-include-gpubinary -Xclang check.fatbin";
+    let words = format!("{flags} --cuda-host-only {image} -o check.o");
+    run("compiling for the host", &clang, &words, &[&cuda_path])?;
+    let cudart = cuda.cudart.as_os_str();
+    run("linking", &clang, "check.o -o check", &[cudart])
 }
 
-fn run(
-    step: &'static str,
-    tool: &Path,
-    words: &str,
-    paths: &[OsString],
-) -> Result<(), CheckFailure> {
-    let mut command = Command::new(tool);
+fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
     // In its own process group: Ctrl-C must not kill a command whose result is cached.
-    command.args(words.split(' ')).args(paths).process_group(0);
-    let output = command
-        .output()
-        .map_err(|source| CheckFailure::Io { step, source })?;
+    let output = command.process_group(0).output();
+    let output = output.map_err(|source| CheckFailure::Io { step, source })?;
     if output.status.success() {
         return Ok(());
     }

@@ -6,6 +6,7 @@ pub(crate) mod toolkit;
 pub(crate) mod wheels;
 
 use crate::variable;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::check;
@@ -15,16 +16,9 @@ use crate::search::Search;
 use crate::version::Version;
 use toolkit::ToolkitError;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CudaOrigin {
-    Toolkit,
-    Wheels,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuda {
     pub root: PathBuf,
-    pub origin: CudaOrigin,
     pub version: Version,
     pub ptxas: PathBuf,
     pub fatbinary: PathBuf,
@@ -77,8 +71,7 @@ pub(crate) fn locate(
             Err(why) => left_aside.push(why.to_string()),
         }
     }
-    let folder = wheels::folder(search).ok_or(ToolkitError::NoCacheFolder);
-    let merged = folder.and_then(|folder| wheels::examine(&folder));
+    let merged = wheels::folder(search).and_then(|folder| wheels::examine(&folder));
     merged.map_err(|why| {
         let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
         let hint = "run `superstep setup` (in the repository, `cargo xtask setup`)";
@@ -87,27 +80,20 @@ pub(crate) fn locate(
 }
 
 fn installed(search: &Search) -> Vec<PathBuf> {
-    let variables = ["CUDA_PATH", "CUDA_HOME"]
-        .into_iter()
-        .filter_map(|name| search.path(name));
-    let mut roots: Vec<PathBuf> = Vec::new();
-    for root in variables.chain(search.cuda_roots.iter().cloned()) {
-        if root.is_dir() && !roots.contains(&root) {
-            roots.push(root);
-        }
-    }
+    let variables = ["CUDA_PATH", "CUDA_HOME"].into_iter();
+    let variables = variables.filter_map(|name| search.path(name));
+    let mut roots: Vec<PathBuf> = variables.chain(search.cuda_roots.clone()).collect();
+    let mut seen = HashSet::new();
+    roots.retain(|root| root.is_dir() && seen.insert(root.clone()));
     roots
 }
 
 fn usable(search: &Search, root: &Path, llvm: Option<&Llvm>) -> Result<Cuda, ToolkitError> {
-    let cuda = toolkit::examine(root, CudaOrigin::Toolkit)?;
+    let cuda = toolkit::examine(root)?;
     if let Some(llvm) = llvm {
-        check::accepted(search.cache_dir().as_deref(), llvm, &cuda).map_err(|failure| {
-            ToolkitError::Check {
-                root: root.to_owned(),
-                failure,
-            }
-        })?;
+        let accepted = check::accepted(search.cache_dir().as_deref(), llvm, &cuda);
+        let root = root.to_owned();
+        accepted.map_err(|failure| ToolkitError::Check { root, failure })?;
     }
     Ok(cuda)
 }

@@ -39,12 +39,18 @@ impl fmt::Display for Device {
 }
 
 pub fn detect() -> Gpus {
-    match Api::load() {
-        Ok(api) => api.detect(),
-        Err(problem) => Gpus {
-            problem: Some(problem.to_string()),
-            ..Gpus::default()
-        },
+    let api = Api::load();
+    let devices = api.as_ref().map_err(ToString::to_string);
+    let devices = devices.and_then(|api| api.devices().map_err(|problem| problem.to_string()));
+    let problem = match &devices {
+        Ok(devices) if devices.is_empty() => Some("the driver reports no GPU".to_owned()),
+        Ok(_) => None,
+        Err(problem) => Some(problem.clone()),
+    };
+    Gpus {
+        driver: api.and_then(|api| api.driver()).ok(),
+        devices: devices.unwrap_or_default(),
+        problem,
     }
 }
 
@@ -93,21 +99,6 @@ impl Api {
         // SAFETY: `F` is the function's C type, as callers must ensure.
         let found = unsafe { self.0.get(name.as_bytes()) };
         found.map_err(|source| DriverError::NoFunction { name, source })
-    }
-
-    fn detect(&self) -> Gpus {
-        let (devices, problem) = match self.devices() {
-            Ok(devices) if devices.is_empty() => {
-                (devices, Some("the driver reports no GPU".to_owned()))
-            }
-            Ok(devices) => (devices, None),
-            Err(problem) => (Vec::new(), Some(problem.to_string())),
-        };
-        Gpus {
-            driver: self.driver().ok(),
-            devices,
-            problem,
-        }
     }
 
     fn driver(&self) -> Result<Driver, DriverError> {
@@ -162,24 +153,21 @@ impl Api {
         if code == 0 {
             return Ok(());
         }
-        let error = self.error_text(code);
-        Err(DriverError::Call { function, error })
-    }
-
-    fn error_text(&self, code: c_int) -> String {
         let mut text: *const c_char = std::ptr::null();
         type GetErrorString = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
         // SAFETY: the type is cuda.h's; the function writes one pointer through a valid pointer.
-        let known = unsafe {
+        unsafe {
             let get = self.function::<GetErrorString>("cuGetErrorString");
-            get.is_ok_and(|get| get(code, &mut text) == 0)
-        };
-        if !known || text.is_null() {
-            return format!("error {code}");
+            get.map(|get| get(code, &mut text)).ok();
         }
-        // SAFETY: on success the driver returns a static, zero-terminated string.
-        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-        format!("{text} (error {code})")
+        let error = if text.is_null() {
+            format!("error {code}")
+        } else {
+            // SAFETY: the driver returns a static, zero-terminated string, or null for an unknown code.
+            let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+            format!("{text} (error {code})")
+        };
+        Err(DriverError::Call { function, error })
     }
 }
 

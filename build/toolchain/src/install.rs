@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::cuda::wheels::{self, WheelError};
 use crate::llvm::{self, Llvm};
-use crate::missing::{Missing, MissingTool};
+use crate::missing::Missing;
 use crate::packages::{self, PackageError};
 use crate::search::Search;
 use crate::{Progress, Survey, Toolchain, check, cuda};
@@ -25,8 +25,8 @@ pub enum InstallError {
 pub(crate) fn install(search: &Search, progress: Progress) -> Result<Toolchain, InstallError> {
     let llvm = match llvm::locate(search) {
         Ok(llvm) => llvm,
-        Err(tools) => {
-            refuse_if_named(search, variable::LLVM, tools)?;
+        Err(tools) if search.path(variable::LLVM).is_some() => Err(Missing { tools })?,
+        Err(_) => {
             packages::install(&packages::needed(search.purpose), progress)?;
             llvm::locate(search).map_err(|tools| Missing { tools })?
         }
@@ -46,8 +46,8 @@ fn with_cuda(search: &Search, llvm: Llvm, progress: Progress) -> Result<Toolchai
     let locate_cuda = || cuda::locate(search, Some(&llvm), &mut Vec::new());
     let cuda = match locate_cuda() {
         Ok(cuda) => cuda,
-        Err(tools) => {
-            refuse_if_named(search, variable::CUDA, tools)?;
+        Err(tools) if search.path(variable::CUDA).is_some() => Err(Missing { tools })?,
+        Err(_) => {
             wheels::install(search, progress)?;
             locate_cuda().map_err(|tools| Missing { tools })?
         }
@@ -55,17 +55,6 @@ fn with_cuda(search: &Search, llvm: Llvm, progress: Progress) -> Result<Toolchai
     progress("checking the tools on a small CUDA program");
     check::accepted(search.cache_dir().as_deref(), &llvm, &cuda)?;
     Ok(Toolchain { llvm, cuda })
-}
-
-fn refuse_if_named(
-    search: &Search,
-    variable: &str,
-    tools: Vec<MissingTool>,
-) -> Result<(), Missing> {
-    match search.path(variable) {
-        Some(_) => Err(Missing { tools }),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,5 @@
 //! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler components from an
 //! installed toolkit or from pinned wheels in a per-user cache.
-//!
-//! - [`Toolchain::locate`] changes nothing; [`Missing`] lists absent tools, each with a hint.
-//! - [`Toolchain::locate_or_fetch`] also fetches the wheels, which needs no root privileges.
-//! - [`Toolchain::install`] fetches everything that is missing (packages as root or with passwordless sudo, wheels with
-//!   pip).
-//! - [`gpu::detect`] queries the driver, which is loaded at run time, so nothing here needs a GPU to build or to start.
-//! - [`check::compile`] tests a toolchain on a small CUDA program, device and host, up to the linked executable.
 
 pub mod check;
 pub mod gpu;
@@ -25,7 +18,7 @@ mod version;
 pub use cache::{CacheLock, OpenCache, cache_dir, check_private, replace_file};
 pub use cuda::toolkit::ToolkitError;
 pub use cuda::wheels::{PINS, Wheel, WheelError};
-pub use cuda::{Cuda, CudaOrigin, proprietary};
+pub use cuda::{Cuda, proprietary};
 pub use hash::{KeyHasher, Sha256, hash_bytes, hash_file};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
@@ -54,7 +47,7 @@ impl Toolchain {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
 
-    /// Installs what is missing for `purpose`.
+    /// Installs what is missing for `purpose`: packages as root or with passwordless sudo, wheels with pip.
     pub fn install(purpose: Purpose, progress: Progress) -> Result<Toolchain, InstallError> {
         install::install(&Search::from_environment(purpose), progress)
     }

@@ -23,6 +23,11 @@ pub struct Llvm {
 impl Llvm {
     pub const TOOLS: [&str; 6] = ["clang", "clang++", "llc", "llvm-link", "opt", "llvm-dis"];
 
+    /// Returns the folder of Clang's own headers.
+    pub fn include(&self) -> PathBuf {
+        self.prefix.join(format!("lib/clang/{LLVM_MAJOR}/include"))
+    }
+
     pub fn tool(&self, name: &str) -> PathBuf {
         self.prefix.join("bin").join(name)
     }
@@ -50,16 +55,9 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
         }
     }
     let nearest = failures.into_iter().min_by_key(Vec::len);
-    let none = || {
-        vec![missing(
-            "clang and LLVM 22",
-            "no LLVM 22 in the usual places",
-        )]
-    };
-    Err(with_hint(
-        nearest.unwrap_or_else(none),
-        &packages::line_for(&packages::needed(search.purpose)),
-    ))
+    let none = missing("clang and LLVM 22", "no LLVM 22 in the usual places");
+    let hint = packages::line_for(&packages::needed(search.purpose));
+    Err(with_hint(nearest.unwrap_or_else(|| vec![none]), &hint))
 }
 
 fn candidates(search: &Search) -> Vec<PathBuf> {

@@ -18,16 +18,11 @@ pub struct Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "failed to find the tools to compile CUDA programs:")?;
-        for (index, tool) in self.tools.iter().enumerate() {
-            write!(f, "\n  {}: {}", tool.name, tool.why)?;
-            // Tools of one package have the same hint, which is printed once.
-            if self
-                .tools
-                .get(index + 1)
-                .is_none_or(|next| next.hint != tool.hint)
-            {
-                write!(f, "\n    to fix: {}", tool.hint)?;
+        for of_package in self.tools.chunk_by(|tool, next| tool.hint == next.hint) {
+            for tool in of_package {
+                write!(f, "\n  {}: {}", tool.name, tool.why)?;
             }
+            write!(f, "\n    to fix: {}", of_package[0].hint)?;
         }
         Ok(())
     }

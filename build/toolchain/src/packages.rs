@@ -1,7 +1,7 @@
 //! Lists the distribution packages that are needed, and installs them if this process has the rights.
 
 use crate::variable::LLVM;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use thiserror::Error;
 
@@ -49,9 +49,9 @@ pub enum PackageError {
     )]
     NeedsRoot { line: String },
     #[error(
-        "failed to install packages: apt-get is not available; install {} by other means; for another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++", packages.join(", ")
+        "failed to install packages: apt-get is not available; install {packages} by other means; for another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++"
     )]
-    NoApt { packages: Vec<String> },
+    NoApt { packages: String },
     #[error(
         "failed to install packages: this distribution's package sources have no `{package}`; set {LLVM} to the \
          prefix of an LLVM 22, or add the LLVM project's own package source and install from there:\n  {line}"
@@ -120,7 +120,7 @@ fn lacks(package: &str) -> bool {
 
 pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError> {
     if !runs("apt-get", &["--version"]) {
-        let packages = packages.iter().map(ToString::to_string).collect();
+        let packages = packages.join(", ");
         return Err(PackageError::NoApt { packages });
     }
     let prefix: &[&str] = if rustix::process::geteuid().is_root() {
@@ -158,29 +158,24 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
     let fixed: Vec<&str> = fixed.split(' ').collect();
     let words = [prefix, &fixed, arguments].concat();
     let line = words.join(" ");
-    let output = Command::new(words[0])
-        .args(&words[1..])
-        .output()
-        .map_err(|error| PackageError::Failed {
-            line: line.clone(),
-            status: format!("an error: {error}"),
-            output: String::new(),
-        })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    Err(failed(line, output.status.to_string(), &text))
-}
-
-fn failed(line: String, status: String, text: &str) -> PackageError {
-    let lines: Vec<&str> = text.lines().collect();
-    let output = lines[lines.len().saturating_sub(8)..].join("\n");
-    PackageError::Failed {
+    let (status, output) = match Command::new(words[0]).args(&words[1..]).output() {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => (output.status.to_string(), last_lines(&output)),
+        Err(error) => (format!("an error: {error}"), String::new()),
+    };
+    Err(PackageError::Failed {
         line,
         status,
         output,
-    }
+    })
+}
+
+/// Returns the end of a failed command's output, which usually says why.
+pub(crate) fn last_lines(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = (text.lines().filter(|line| !line.trim().is_empty())).collect();
+    lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
 #[cfg(test)]

@@ -23,24 +23,18 @@ impl fmt::Display for Version {
 impl Version {
     /// Reads the numbers that directly follow `marker` in `text`, for example `version 22.1.8` after `"version "`.
     pub(crate) fn after(text: &str, marker: &str) -> Option<Version> {
-        text.match_indices(marker)
-            .find_map(|(at, _)| Self::leading(&text[at + marker.len()..]))
-    }
-
-    fn leading(text: &str) -> Option<Version> {
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
-        let mut numbers = text[..end]
-            .split('.')
-            .map(|number| number.parse::<u32>().ok());
-        let major = numbers.next()??;
-        let minor = numbers.next()??;
-        let patch = numbers.next().flatten().unwrap_or(0);
-        Some(Version {
-            major,
-            minor,
-            patch,
+        let mut places = text.match_indices(marker);
+        places.find_map(|(at, _)| {
+            let rest = &text[at + marker.len()..];
+            let numbers = rest
+                .split(|c: char| !c.is_ascii_digit() && c != '.')
+                .next()?;
+            let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+            Some(Version {
+                major: numbers.next()??,
+                minor: numbers.next()??,
+                patch: numbers.next().flatten().unwrap_or(0),
+            })
         })
     }
 }
@@ -58,17 +52,16 @@ pub enum VersionError {
 pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     let output = run_when_free(Command::new(tool).arg("--version"));
     let tool = tool.to_owned();
-    let output = match output {
-        Ok(output) => output,
-        Err(source) => return Err(VersionError::NotRun { tool, source }),
-    };
-    if !output.status.success() {
-        let status = output.status;
-        return Err(VersionError::Failed { tool, status });
+    match output {
+        Err(source) => Err(VersionError::NotRun { tool, source }),
+        Ok(Output { status, .. }) if !status.success() => {
+            Err(VersionError::Failed { tool, status })
+        }
+        Ok(output) => {
+            let text = [output.stdout, output.stderr].concat();
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        }
     }
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
-    Ok(text)
 }
 
 /// Runs a command; retries briefly if another process is still writing the tool, as during an installation.

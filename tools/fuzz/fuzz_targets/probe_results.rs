@@ -24,9 +24,9 @@ fn modules() -> Value {
         "kernels": [{"name": "_Z1kPf", "display_name": "k", "parameters": 1}],
         "defined": {
             "spec": {"name": "p", "title": "P", "kernels": ["*"], "per": "cta", "fields": [
-                    {"name": "a", "word": "u64", "combine": "sum"}, {"name": "b", "word": "u32", "combine": "min"}],
+                    {"name": "a", "type": "u64", "combine": "sum"}, {"name": "b", "type": "u32", "combine": "min"}],
                 "fields_in": "registers", "tables": [{"name": "t", "words": 4}], "parameters": [],
-                "points": [{"at": ["load"], "when": "before", "once_per": "thread", "call": "f", "pass": ["fields"], "replaces": false}]},
+                "points": [{"at": ["load"], "when": "before", "once-per": "thread", "call": "f", "pass": ["fields"], "replaces": false}]},
             "sites": [site, site],
             "kernels": {"_Z1kPf": {"first": 0, "count": 2, "native": true}}}}]})
 }

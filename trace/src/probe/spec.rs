@@ -1,7 +1,8 @@
 //! The definition of a probe: its points, the arguments of its handlers, and the data that it collects.
 
 use crate::Pattern;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes rely on that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,11 +46,14 @@ pub enum FieldsIn {
 
 /// A number that a handler changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Field {
     /// Name in the handler's `Fields` and in tables.
     pub name: String,
+    #[serde(default, rename = "type")]
     pub word: Word,
     /// Operation that combines the values of multiple threads.
+    #[serde(default)]
     pub combine: Combine,
 }
 
@@ -117,6 +121,7 @@ impl Combine {
 
 /// An array of 64-bit words; handlers add to its elements with `atomicAdd`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TableSpec {
     pub name: String,
     pub words: u64,
@@ -124,14 +129,19 @@ pub struct TableSpec {
 
 /// A set of sites at which a handler is called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Point {
     pub at: Vec<At>,
+    #[serde(default)]
     pub when: When,
     /// Whether the handler runs for every thread, or once for the active threads of a warp.
+    #[serde(default)]
     pub once_per: OncePer,
     pub call: String,
+    #[serde(default)]
     pub pass: Vec<Pass>,
     /// Whether the handler's result replaces the value.
+    #[serde(default)]
     pub replaces: bool,
 }
 
@@ -202,9 +212,8 @@ pub enum OncePer {
     Warp,
 }
 
-/// An argument of a handler.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// An argument of a handler, read and written as its word.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pass {
     /// `Fields &`: the site's fields.
     Fields,
@@ -241,14 +250,6 @@ pub enum Pass {
 }
 
 impl Pass {
-    pub fn from_word(word: &str) -> Option<Pass> {
-        if let Some(name) = word.strip_prefix("table:") {
-            return Some(Pass::Table(name.to_owned()));
-        }
-        let mut known = Pass::WORDS.into_iter();
-        known.find_map(|(name, pass)| (name == word).then_some(pass))
-    }
-
     pub fn word(&self) -> String {
         if let Pass::Table(name) = self {
             return format!("table:{name}");
@@ -258,7 +259,7 @@ impl Pass {
     }
 
     /// Every argument except tables, with its word.
-    pub const WORDS: [(&'static str, Pass); 15] = [
+    const WORDS: [(&'static str, Pass); 15] = [
         ("fields", Pass::Fields),
         ("site", Pass::Site),
         ("line", Pass::Line),
@@ -275,6 +276,28 @@ impl Pass {
         ("or-bits", Pass::OrBits),
         ("parameters", Pass::Parameters),
     ];
+}
+
+impl Serialize for Pass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Pass {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        if let Some(name) = word.strip_prefix("table:") {
+            return Ok(Pass::Table(name.to_owned()));
+        }
+        let mut known = Pass::WORDS.into_iter();
+        let pass = known.find_map(|(name, pass)| (name == word).then_some(pass));
+        pass.ok_or_else(|| {
+            let words = Pass::WORDS.map(|(name, _)| name).join(", ");
+            let expected = format!("one of {words}, table:NAME");
+            D::Error::invalid_value(Unexpected::Str(&word), &expected.as_str())
+        })
+    }
 }
 
 impl ProbeSpec {

@@ -10,7 +10,7 @@ use crate::compile::{BuildError, Builder, Program, Result};
 /// Supported version of the instrumenter's explanations.
 const SCHEMA_VERSION: u32 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub schema_version: u32,
     /// Number of copies of device functions made by specialisation.
@@ -80,21 +80,16 @@ impl Builder {
     pub fn explain(&self, program: &Program) -> Result<Explanation> {
         let mut whole = Explanation {
             schema_version: SCHEMA_VERSION,
-            clones: 0,
-            opaque_assembly: 0,
-            operations: Vec::new(),
+            ..Explanation::default()
         };
         for module in &self.parts(program)?.modules {
-            let path = self.explanation(module)?;
-            let part = read(&path)?;
+            let part = read(&self.explanation(module)?)?;
             whole.clones += part.clones;
             whole.opaque_assembly += part.opaque_assembly;
             whole.operations.extend(part.operations);
         }
-        whole.operations.sort_by(|a, b| {
-            let place = |o: &MemoryOperation| (o.line, o.column);
-            a.file.cmp(&b.file).then(place(a).cmp(&place(b)))
-        });
+        let place = |o: &MemoryOperation| (o.file.clone(), o.line, o.column);
+        whole.operations.sort_by_cached_key(place);
         Ok(whole)
     }
 }

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use superstep_trace::Probe;
+
 use crate::compile::device::{ptxas, registers};
-use crate::compile::steps::stage::{Args, Stage};
-use crate::compile::unit::{Instrumented, Module};
+use crate::compile::steps::stage::{Args, BITCODE, Stage};
+use crate::compile::unit::{Inserted, Module};
 use crate::compile::{BuildError, Builder, Result};
 
 const PTX: &str = "out.ptx";
@@ -21,10 +23,10 @@ impl Builder {
     ) -> Result<PathBuf> {
         let args = Args::of([
             format!("-mcpu=sm_{}", self.options.lowest_arch()),
-            format!("-mattr=+{}", self.tools.ptx_feature),
+            format!("-mattr=+{}", self.toolchain.cuda.ptx_feature()),
         ]);
         let args = args.text("-O3").texts(flag).input(bitcode);
-        (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
+        (self.runner).file("PTX", &self.llvm_tool("llc"), module.subject(), args, PTX)
     }
 
     pub(crate) fn cubins(&self, module: &Module, ptx: &Path, waits: Waits) -> Result<Vec<PathBuf>> {
@@ -33,31 +35,30 @@ impl Builder {
                 .text("-O3")
                 .texts((waits == Waits::Never).then_some("-noFwdPrg"))
                 .input(ptx);
-            (self.runner).file(
-                "cubin",
-                &self.tools.ptxas,
-                module.subject(),
-                args,
-                "out.cubin",
-            )
+            let tool = &self.cuda_tool(&self.toolchain.cuda.ptxas);
+            (self.runner).file("cubin", tool, module.subject(), args, "out.cubin")
         };
         self.options.gpu_archs.iter().map(assemble).collect()
     }
 
     /// Stage 4: packs binaries for all requested architectures, and PTX for others, into one file.
-    pub(crate) fn fatbin(&self, module: &Module, code: &Instrumented) -> Result<PathBuf> {
-        let mut ptx = self.ptx(module, &code.bitcode, None)?;
-        let mut cubins;
-        if let Some(waits) = code.probe {
-            ptx = self.fixed(ptx)?;
-            let native = self.native(module, waits)?;
-            cubins = self.cubins(module, &ptx, native.waits)?;
-            if let Some(limited) = self.limited(&ptx, &native, &cubins, code.as_resident)? {
-                ptx = limited;
-                cubins = self.cubins(module, &ptx, native.waits)?;
-            }
-        } else {
-            cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
+    pub(crate) fn fatbin(
+        &self,
+        module: &Module,
+        inserted: &Inserted,
+        bitcode: &Path,
+    ) -> Result<PathBuf> {
+        let mut ptx = self.ptx(module, bitcode, None)?;
+        if inserted.probe == Probe::None {
+            let cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
+            return self.packed(module, cubins, ptx);
+        }
+        ptx = self.fixed(ptx)?;
+        let (native, waits) = self.native(module, self.adds_up(inserted.probe))?;
+        let mut cubins = self.cubins(module, &ptx, waits)?;
+        if let Some(limited) = self.limited(&ptx, &native, &cubins, inserted.as_resident)? {
+            ptx = limited;
+            cubins = self.cubins(module, &ptx, waits)?;
         }
         self.packed(module, cubins, ptx)
     }
@@ -77,7 +78,7 @@ impl Builder {
         let stage = Stage {
             name: "fatbin",
             subject: module.subject(),
-            tool: &self.tools.fatbinary,
+            tool: &self.cuda_tool(&self.toolchain.cuda.fatbinary),
             args,
             outputs: &[FATBIN],
         };
@@ -98,24 +99,22 @@ impl Builder {
 
     /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other. They never
     /// do if the probe's lanes do not and ptxas generates the same native binaries with `-noFwdPrg`.
-    fn native(&self, module: &Module, probe: Waits) -> Result<Native> {
+    fn native(&self, module: &Module, probe_never_waits: bool) -> Result<(Vec<PathBuf>, Waits)> {
         let code = self.instrument(module, &self.nothing()?)?;
-        let ptx = self.ptx(module, &code.bitcode, None)?;
+        let ptx = self.ptx(module, &code.join(BITCODE), None)?;
         let cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
         let mut waits = Waits::Perhaps;
-        if probe == Waits::Never
+        if probe_never_waits
             && self.runner.dry_run.is_none()
             && let Ok(others) = self.cubins(module, &ptx, Waits::Never)
         {
             let read = |path: &PathBuf| fs::read(path).map_err(BuildError::io("read", path));
-            waits = Waits::Never;
-            for (cubin, other) in cubins.iter().zip(&others) {
-                if read(cubin)? != read(other)? {
-                    waits = Waits::Perhaps;
-                }
+            let read_all = |paths: &[PathBuf]| paths.iter().map(read).collect::<Result<Vec<_>>>();
+            if read_all(&cubins)? == read_all(&others)? {
+                waits = Waits::Never;
             }
         }
-        Ok(Native { cubins, waits })
+        Ok((cubins, waits))
     }
 
     /// Returns PTX that limits the registers of kernels whose register use in `cubins` prevents launches or residency that
@@ -123,7 +122,7 @@ impl Builder {
     fn limited(
         &self,
         ptx: &Path,
-        native: &Native,
+        native: &[PathBuf],
         cubins: &[PathBuf],
         as_resident: bool,
     ) -> Result<Option<PathBuf>> {
@@ -131,7 +130,7 @@ impl Builder {
             return Ok(None);
         }
         let text = fs::read_to_string(ptx).map_err(BuildError::io("read", ptx))?;
-        let native = registers::of_each(&native.cubins)?;
+        let native = registers::of_each(native)?;
         registers::limited(&text, &native, &registers::of_each(cubins)?, as_resident)
             .map(|text| self.runner.text_file(PTX, text.as_bytes()))
             .transpose()
@@ -145,9 +144,4 @@ impl Builder {
 pub(crate) enum Waits {
     Never,
     Perhaps,
-}
-
-struct Native {
-    cubins: Vec<PathBuf>,
-    waits: Waits,
 }

@@ -3,7 +3,6 @@
 //! Handlers are the files `probe_<probe>.{c,cu}` in a runtime's `device` folder, or `probe_trace_<protocol>.cu` for a protocol of the CUDA
 //! backend. The files `support_…` are linked into one bitcode file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -11,6 +10,7 @@ use superstep_trace::{Backend, Probe};
 
 use crate::compile::steps::stage::{Args, BITCODE, Subject};
 use crate::compile::{BuildError, Builder, Result};
+use crate::installation::names_in;
 
 /// The optimisation pipeline that Clang runs with [`Builder::device_flags`].
 pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
@@ -28,36 +28,28 @@ impl Builder {
             Backend::Cpu => "c",
             Backend::Cuda => "cu",
         };
-        let with_protocol = format!("probe_{name}_{}.{extension}", self.options.protocol);
+        let protocol = self.options.protocol;
+        let with_protocol = format!("probe_{name}_{protocol}.{extension}");
         let plain = format!("probe_{name}.{extension}");
-        let mut files = [with_protocol, plain].into_iter();
-        let Some(file) = files.find(|file| folder.join(file).is_file()) else {
-            let protocol = self.options.protocol;
-            return Err(BuildError::installation(
-                format!("the {name} handler for protocol `{protocol}`"),
-                format!(
-                    "{} contains neither probe_{name}_{protocol}.{extension} nor probe_{name}.{extension}",
-                    folder.display()
-                ),
-            ));
-        };
-        self.bitcode(&folder, &file).map(Some)
+        let mut files = [&with_protocol, &plain].into_iter();
+        let file = files.find(|file| folder.join(file).is_file());
+        let file = file.ok_or_else(|| {
+            let what = format!("the {name} handler for protocol `{protocol}`");
+            let folder = folder.display();
+            let why = format!("{folder} contains neither {with_protocol} nor {plain}");
+            BuildError::installation(what, why)
+        })?;
+        self.bitcode(&folder, file).map(Some)
     }
 
     pub(crate) fn support(&self) -> Result<PathBuf> {
         let folder = self.device_folder()?;
-        let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
-        let mut files: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with("support_"))
-            .collect();
-        files.sort();
-        let parts: Vec<PathBuf> = files
-            .par_iter()
-            .map(|file| self.bitcode(&folder, file))
-            .collect::<Result<_, _>>()?;
+        let mut files = names_in(&folder);
+        files.retain(|name| name.starts_with("support_"));
+        let parts = files.par_iter().map(|file| self.bitcode(&folder, file));
+        let parts: Vec<PathBuf> = parts.collect::<Result<_, _>>()?;
         let subject = Subject::of("support", &folder);
-        let (tool, args) = (&self.tools.llvm_link, parts.into_iter());
+        let (tool, args) = (&self.llvm_tool("llvm-link"), parts.into_iter());
         let args = args.fold(Args::default(), Args::input);
         (self.runner).file("link support", tool, subject, args, BITCODE)
     }
@@ -89,7 +81,7 @@ impl Builder {
             args = args.reading_headers();
         }
         let subject = Subject { name: file, folder };
-        let (tool, args) = (&self.tools.clangxx, args.input(file));
+        let (tool, args) = (&self.clang(), args.input(file));
         (self.runner).file("device support", tool, subject, args, BITCODE)
     }
 
@@ -98,7 +90,7 @@ impl Builder {
     pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])
             .text(self.gpu_arch_flag())
-            .place("--cuda-path=", &self.tools.cuda_root)
+            .place("--cuda-path=", &self.toolchain.cuda.root)
             .texts(["-Wno-unknown-cuda-version", "-std=c++17", "-O2", "-Wall"])
             .texts(["-Xclang", "-flto=thin"])
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::Backend;
 
-use crate::compile::steps::stage::{Args, Subject, quote};
+use crate::compile::steps::stage::{Args, Subject, quote_path};
 use crate::compile::{Builder, Library, Result, libraries};
 
 pub struct Driver {
@@ -53,7 +53,7 @@ impl Driver {
 impl Builder {
     /// Builds the stand-in for a driver library; `None` if the CUDA toolkit lacks its headers.
     pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>> {
-        let functions = driver.functions(&self.tools.cuda_include);
+        let functions = driver.functions(&self.toolchain.cuda.include);
         if functions.is_empty() {
             return Ok(None);
         }
@@ -68,19 +68,17 @@ impl Builder {
             .input(self.cudart_stub()?)
             .text("-ldl");
         let subject = Subject::of(driver.file, Path::new("."));
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
     }
 
     /// Replaces the driver libraries in the linker flags with stand-ins, so that programs build without a driver.
     pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args> {
         flags.iter().try_fold(Args::default(), |args, flag| {
-            let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
-            let library = match DRIVERS.iter().find(named) {
-                Some(driver) => self.driver(driver)?,
-                None => None,
-            };
-            Ok(match library {
+            let mut drivers = DRIVERS.iter();
+            let driver = drivers.find(|driver| *flag == format!("-l{}", driver.link));
+            let library = driver.map(|driver| self.driver(driver)).transpose()?;
+            Ok(match library.flatten() {
                 Some(library) => args.input(library),
                 None => args.text(flag),
             })
@@ -108,9 +106,9 @@ impl Builder {
                 continue;
             };
             let folder = folder.parent().unwrap_or(Path::new("."));
+            let folder = quote_path(folder);
             lines.push_str(&format!(
-                "export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
-                quote(&folder.to_string_lossy())
+                "export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n"
             ));
         }
         Ok(lines)

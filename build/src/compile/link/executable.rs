@@ -30,14 +30,14 @@ impl Builder {
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .and(self.with_drivers(&program.flags.link)?);
         let subject = Subject::of(&program.name, &program.folder);
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner.file("link", tool, subject, args, "program")
     }
 
     pub fn cudart_stub(&self) -> Result<PathBuf> {
         let runtime = self.installation.cpu_runtime()?;
         let mut exported = functions(&runtime, true)?;
-        exported.append(&mut functions(&self.tools.cudart, true)?);
+        exported.append(&mut functions(&self.toolchain.cuda.cudart, true)?);
         exported.retain(|name| EXPORTED.iter().any(|start| name.starts_with(start)));
         let names = self.list_of_names(&exported)?;
         let source = include_bytes!("cudart_stub.c");
@@ -48,7 +48,7 @@ impl Builder {
             .text(format!("-DSUPERSTEP_RUNTIME=\"{}\"", runtime.display()))
             .input(source);
         let subject = Subject::of("libcudart", Path::new("."));
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner.file("cudart stub", tool, subject, args, OBJECT)
     }
 
@@ -63,7 +63,10 @@ impl Builder {
     pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],
-            Backend::Cuda => vec![self.installation.cuda_runtime()?, self.tools.cudart.clone()],
+            Backend::Cuda => {
+                let cudart = self.toolchain.cuda.cudart.clone();
+                vec![self.installation.cuda_runtime()?, cudart]
+            }
         })
     }
 }

@@ -63,22 +63,17 @@ impl Library {
 pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library]) -> Result<()> {
     // These two contain no GPU code, and are replaced or left out.
     const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
-    let is_proprietary = |library: &&Library| {
-        let is_open = OPEN
-            .iter()
-            .any(|start| library.file_name().starts_with(start));
-        library.supplier() == Supplier::Nvidia && !is_open
-    };
-    match libraries.iter().find(is_proprietary) {
-        Some(library) => Err(BuildError::unsupported(
-            format!("{program} for the CPU backend"),
-            format!(
-                "it needs {library}, whose code is precompiled and runs only on a GPU; run it with --backend cuda on a machine with a GPU, or build it without {library}",
-                library = library.file_name()
-            ),
-        )),
-        None => Ok(()),
-    }
+    let mut names = (libraries.iter())
+        .filter(|library| library.supplier() == Supplier::Nvidia)
+        .map(Library::file_name);
+    let proprietary = names.find(|name| !OPEN.iter().any(|start| name.starts_with(start)));
+    proprietary.map_or(Ok(()), |library| {
+        let why = format!(
+            "it needs {library}, whose code is precompiled and runs only on a GPU; run it with --backend cuda on a machine with a GPU, or build it without {library}"
+        );
+        let what = format!("{program} for the CPU backend");
+        Err(BuildError::unsupported(what, why))
+    })
 }
 
 impl Builder {
@@ -95,9 +90,7 @@ impl Builder {
         let needed = libraries(executable)?;
         let options = match self.options.backend {
             Backend::Cpu if needed.iter().any(Library::is_blas) => format!(" --blas {runtime}"),
-            Backend::Cuda if needed.iter().any(|of| of.supplier() == Supplier::Nvidia) => {
-                String::new()
-            }
+            Backend::Cuda if needed.iter().any(|of| of.supplier() == Supplier::Nvidia) => "".into(),
             _ => return Ok(String::new()),
         };
         Ok(format!(
@@ -116,25 +109,31 @@ impl Builder {
         let has = functions(&self.installation.cpu_runtime()?, true)?;
         let called = functions(file, false)?;
         let mut called = called.iter().filter(|name| name.starts_with("cublas"));
-        match called.find(|name| !has.contains(*name)) {
-            None => Ok(()),
-            Some(function) => Err(BuildError::unsupported(
-                format!("{program} for the CPU backend"),
-                format!(
-                    "it calls the cuBLAS function {function}, for which OpenBLAS has no replacement; run it with --backend cuda on a machine with a GPU"
-                ),
-            )),
-        }
+        let lacking = called.find(|name| !has.contains(*name));
+        lacking.map_or(Ok(()), |function| {
+            let why = format!(
+                "it calls the cuBLAS function {function}, for which OpenBLAS has no replacement; run it with --backend cuda on a machine with a GPU"
+            );
+            let what = format!("{program} for the CPU backend");
+            Err(BuildError::unsupported(what, why))
+        })
     }
 }
 
-pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool> {
-    let own = libraries(executable)?.into_iter();
-    let own = own.filter(|library| library.supplier() == Supplier::Program);
-    let mut files = std::iter::once(executable.to_owned()).chain(own.filter_map(|own| own.path));
-    files.try_fold(false, |asks, file| {
-        Ok(asks || calls(&file, "cudaOccupancy")?)
-    })
+/// Returns whether files or the program's own libraries that they need ask how many CTAs can be resident.
+pub(crate) fn asks_for_residency(files: &[PathBuf]) -> Result<bool> {
+    let mut all = files.to_vec();
+    for file in files {
+        let own = libraries(file)?.into_iter();
+        let own = own.filter(|library| library.supplier() == Supplier::Program);
+        all.extend(own.filter_map(|library| library.path));
+    }
+    for file in all {
+        if calls(&file, "cudaOccupancy")? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether the code in a file calls a stub function whose name begins with `start`. The linker has resolved the
@@ -179,14 +178,11 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>> {
     let output = Command::new("ldd").arg(file).output();
     let output = output.map_err(BuildError::tool("ldd"))?;
     if !output.status.success() {
-        return Err(BuildError::unsupported(
-            file.display().to_string(),
-            format!(
-                "the dynamic loader cannot load it here: `ldd` ended with {}: {}",
-                output.status,
-                String::from_utf8_lossy(&output.stderr).trim_end()
-            ),
-        ));
+        let (status, text) = (output.status, String::from_utf8_lossy(&output.stderr));
+        let text = text.trim_end();
+        let why =
+            format!("the dynamic loader cannot load it here: `ldd` ended with {status}: {text}");
+        return Err(BuildError::unsupported(file.to_string_lossy(), why));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().filter_map(library).collect())
@@ -204,11 +200,7 @@ fn has_section(file: &Path, name: &str) -> Result<bool> {
 
 /// Parses a line of `ldd`: `name => path (address)` or `path (address)`. The line of a missing library has no address.
 fn library(line: &str) -> Option<Library> {
-    let place = |found: &str| {
-        found
-            .rsplit_once('(')
-            .map(|(path, _)| path.trim().to_owned())
-    };
+    let place = |found: &str| Some(found.rsplit_once('(')?.0.trim().to_owned());
     let (name, path) = match line.split_once("=>") {
         Some((name, found)) => (name.trim().to_owned(), place(found)),
         None => {

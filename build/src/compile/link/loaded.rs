@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use superstep_abi::variable::{MODULES, RUNTIME};
 use superstep_trace::Backend;
 
-use crate::compile::object::record::{self, DeviceCodeRecord};
+use crate::compile::object::record;
 use crate::compile::steps::hash::{self, KeyHasher};
-use crate::compile::steps::stage::quote;
-use crate::compile::unit::{Inserted, Module, unit_name};
+use crate::compile::steps::stage::{BITCODE, quote, quote_path};
+use crate::compile::unit::{Inserted, Module, TABLE, unit_name};
 use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
@@ -49,12 +49,10 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
     key.text(&hash::of_file(&started_by(start))?);
     for line in fs::read_to_string(list)?.lines() {
         for (index, word) in line.split('\t').enumerate() {
-            let is_file = index >= LINE_HEAD;
-            key.text(&if is_file {
-                hash::of_file(Path::new(word))?
-            } else {
-                word.to_owned()
-            });
+            match index {
+                0..LINE_HEAD => key.text(word),
+                _ => key.text(&hash::of_file(Path::new(word))?),
+            };
         }
     }
     Ok(key.finish())
@@ -62,7 +60,7 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 
 impl Builder {
     pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>> {
-        let mut records: Vec<DeviceCodeRecord> = Vec::new();
+        let mut records = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
                 return Err(BuildError::unsupported(
@@ -74,11 +72,7 @@ impl Builder {
             if self.options.backend == Backend::Cpu {
                 self.runs_on_the_cpu(&program.name, &file)?;
             }
-            for record in record::of_program(&file)? {
-                if !records.contains(&record) {
-                    records.push(record);
-                }
-            }
+            record::of_program(&file, &mut records)?;
         }
         if records.is_empty() {
             return Err(BuildError::unsupported(
@@ -96,37 +90,24 @@ impl Builder {
         modules.collect()
     }
 
-    /// Writes the list of the instrumented `modules`. Each also loads `host`, a probe's host code; only the first load has
-    /// an effect.
-    pub(crate) fn loaded_list(
-        &self,
-        modules: &[Module],
-        inserted: &Inserted,
-        host: Option<&Path>,
-    ) -> Result<PathBuf> {
+    /// Writes the list of the instrumented `modules`.
+    pub(crate) fn loaded_list(&self, modules: &[Module], inserted: &Inserted) -> Result<PathBuf> {
         let lines = modules.par_iter();
-        let lines: Vec<String> = lines
-            .map(|module| self.loaded_line(module, inserted, host))
-            .collect::<Result<_, _>>()?;
+        let lines = lines.map(|module| self.loaded_line(module, inserted));
+        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
         self.runner.text_file(LIST, lines.concat().as_bytes())
     }
 
-    fn loaded_line(
-        &self,
-        module: &Module,
-        inserted: &Inserted,
-        host: Option<&Path>,
-    ) -> Result<String> {
+    fn loaded_line(&self, module: &Module, inserted: &Inserted) -> Result<String> {
         let code = self.instrument(module, inserted)?;
+        let bitcode = code.join(BITCODE);
         let mut files = match self.options.backend {
-            Backend::Cpu => vec![self.cpu_library(module, &code.bitcode)?],
-            Backend::Cuda => vec![self.fatbin(module, &code)?, code.table],
+            Backend::Cpu => vec![self.cpu_library(module, &bitcode)?],
+            Backend::Cuda => vec![self.fatbin(module, inserted, &bitcode)?, code.join(TABLE)],
         };
-        files.extend(host.map(Path::to_owned));
-        let mut line = format!(
-            "{}\t{}\t{}",
-            module.hash, module.index, self.options.protocol
-        );
+        files.extend(inserted.host.clone());
+        let protocol = self.options.protocol;
+        let mut line = format!("{}\t{}\t{protocol}", module.hash, module.index);
         for file in &files {
             line.push_str(&format!("\t{}", file.display()));
         }
@@ -134,18 +115,17 @@ impl Builder {
     }
 
     pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf> {
-        self.loaded_list(&self.parts(program)?.modules, &self.nothing()?, None)
+        self.loaded_list(&self.parts(program)?.modules, &self.nothing()?)
     }
 
     pub(crate) fn start(&self, executable: &Path, search: &str, list: &Path) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(PathBuf::from("@cache").join(START));
         }
-        let word = |path: &Path| quote(&path.to_string_lossy());
         let runtime = self.runtime_libraries()?;
-        let runtime: Vec<String> = runtime.iter().map(|path| word(path)).collect();
-        let variables = self.variables(&runtime.join(":"), &runtime[0], &word(list));
-        let script = script(&format!("{search}{variables}"), &word(executable));
+        let runtime: Vec<String> = runtime.iter().map(quote_path).collect();
+        let variables = self.variables(&runtime.join(":"), &runtime[0], &quote_path(list));
+        let script = script(&format!("{search}{variables}"), &quote_path(executable));
         let mut key = KeyHasher::new("start");
         key.text(&script);
         let write = |folder: &Path| {
@@ -158,12 +138,10 @@ impl Builder {
     }
 
     pub(crate) fn library_search(&self, executable: &Path) -> Result<String> {
-        let word = |path: &Path| quote(&path.to_string_lossy());
-        let superstep = word(&self.installation.binaries.join("superstep"));
-        let runtime = word(&self.installation.cpu_runtime()?);
-        let search =
-            self.find_proprietary(executable, [&superstep, &word(executable), &runtime])?;
-        Ok(search + &self.find_drivers(executable)?)
+        let superstep = quote_path(self.installation.binaries.join("superstep"));
+        let runtime = quote_path(self.installation.cpu_runtime()?);
+        let words = [&superstep[..], &quote_path(executable), &runtime];
+        Ok(self.find_proprietary(executable, words)? + &self.find_drivers(executable)?)
     }
 
     fn variables(&self, runtime: &str, first: &str, list: &str) -> String {
@@ -189,8 +167,8 @@ impl Builder {
         name: &str,
         libraries: &str,
     ) -> Result<()> {
-        let identity =
-            identity(start).map_err(BuildError::io("read the files loaded by", start))?;
+        let identity = identity(start);
+        let identity = identity.map_err(BuildError::io("read the files loaded by", start))?;
         let mut head = format!(
             "here=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
              export LD_LIBRARY_PATH=\"$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n"
@@ -247,7 +225,7 @@ fn script(variables: &str, executable: &str) -> String {
     format!("#!/bin/sh\n{variables}exec {executable} \"$@\"\n")
 }
 
-fn write_script(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_script(path: &Path, text: &str) -> std::io::Result<()> {
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }

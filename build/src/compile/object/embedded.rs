@@ -41,10 +41,7 @@ impl Builder {
         let ir = self.device_ir(&unit)?;
         let bitcode = match self.runner.dry_run {
             Some(_) => Vec::new(),
-            None => {
-                let file = &ir.optimised;
-                fs::read(file).map_err(BuildError::io("read", file))?
-            }
+            None => fs::read(&ir.optimised).map_err(BuildError::io("read", &ir.optimised))?,
         };
         let head = Head {
             name: unit.unit.file.display().to_string(),
@@ -114,13 +111,10 @@ impl Builder {
             let path = file.parent().unwrap_or(Path::new(".")).join(name);
             fs::read_to_string(path).unwrap_or_default()
         };
-        let mut dependencies = depfile::parse(&beside(&object, DEPENDENCIES));
-        dependencies.extend(depfile::parse(&beside(
-            &embedded.ir.front_end,
-            DEPENDENCIES,
-        )));
+        let lists = [&object, &embedded.ir.front_end].map(|file| beside(file, DEPENDENCIES));
+        let mut dependencies = lists.map(|list| depfile::parse(&list)).concat();
         // Cached files may be removed at any time.
-        dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
+        dependencies.retain(|path| !path.starts_with(&self.runner.cache.root));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));
         Ok(HostObject {
@@ -162,8 +156,7 @@ impl Builder {
         if records.is_empty() {
             return Ok(None);
         }
-        self.linked_object(folder, text(folder)?, &records)
-            .map(Some)
+        Ok(Some(self.linked_object(folder, text(folder)?, &records)?))
     }
 
     /// Compiles the object that registers the linked `units` with all their kernels and variables (`linked.c`). `place` distinguishes
@@ -196,16 +189,14 @@ impl Builder {
     fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf> {
         let name = "device link";
         let subject = Subject { name, folder };
-        let tool = &self.tools.clangxx;
+        let tool = &self.clang();
         self.runner.file(name, tool, subject, args, OBJECT)
     }
 
     fn section(&self, record: &DeviceCodeRecord) -> Result<Args> {
         let file = self.runner.text_file("module.bin", &record.encode())?;
-        let path = file
-            .to_string_lossy()
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"");
+        let path = file.to_string_lossy();
+        let path = path.replace('\\', "\\\\").replace('"', "\\\"");
         let header = format!(
             "__asm__(\".pushsection {SECTION},\\\"\\\",@progbits\\n.incbin \\\"{path}\\\"\\n.popsection\");\n"
         );

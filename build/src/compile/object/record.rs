@@ -120,10 +120,8 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
 pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     let damaged = || {
-        BuildError::unsupported(
-            path.display().to_string(),
-            format!("its section {SECTION} is damaged; build it again"),
-        )
+        let why = format!("its section {SECTION} is damaged; build it again");
+        BuildError::unsupported(path.to_string_lossy(), why)
     };
     let of_object = |bytes: &[u8]| -> Option<Vec<DeviceCodeRecord>> {
         let Ok(file) = object::File::parse(bytes) else {
@@ -145,21 +143,19 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
     Ok(records)
 }
 
-pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
-    let mut records: Vec<DeviceCodeRecord> = Vec::new();
+/// Adds the records of an executable or a shared library, and of the program's own libraries that it needs, each once.
+pub(crate) fn of_program(executable: &Path, records: &mut Vec<DeviceCodeRecord>) -> Result<()> {
     let mut files = vec![executable.to_owned()];
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
             // A plugin may need libraries that the program has already loaded.
             (Supplier::Program, None) if is_started(executable)? => {
-                return Err(BuildError::unsupported(
-                    executable.display().to_string(),
-                    format!(
-                        "the loader cannot find its shared library {}; add the library's folder to LD_LIBRARY_PATH",
-                        library.name
-                    ),
-                ));
+                let why = format!(
+                    "the loader cannot find its shared library {}; add the library's folder to LD_LIBRARY_PATH",
+                    library.name
+                );
+                return Err(BuildError::unsupported(executable.to_string_lossy(), why));
             }
             _ => {}
         }
@@ -171,7 +167,7 @@ pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
             }
         }
     }
-    Ok(records)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -59,10 +59,8 @@ fn places(object: &[u8]) -> read::Result<Option<[usize; 2]>> {
         let own = targets.iter().position(|target| *target == clangs);
         if let (Some(first), Some(own)) = (first, own) {
             let table = section.sh_offset(endian) as usize;
-            let place = |index| {
-                let entry = table + index * size_of::<Rela64<Endianness>>();
-                entry + size_of::<u64>()
-            };
+            let entry = |index| table + index * size_of::<Rela64<Endianness>>();
+            let place = |index| entry(index) + size_of::<u64>();
             return Ok(Some([place(first), place(own)]));
         }
     }

@@ -25,6 +25,7 @@ pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
     })
 }
 
+pub(crate) const FLUSH: &str = "-fgpu-flush-denormals-to-zero";
 pub(crate) const FAST_FUNCTIONS: &str = "-fgpu-approx-transcendentals";
 
 /// Clang's headers with overloads of `pow` for a float or double and an integer. nvcc converts both to double.

@@ -67,14 +67,14 @@ impl Builder {
     }
 
     pub fn brings(&self, header: &Path) -> bool {
-        let tools = [&self.tools.clang_include, &self.tools.cuda_root];
+        let tools = [&self.toolchain.llvm.include(), &self.toolchain.cuda.root];
         let own = self.installation.folder(FOLDER);
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
     /// Makes the compiler read an edited copy in place of one of its own headers.
     fn edited(&self, args: Args, header: &str, edit: fn(&str) -> String) -> Result<Args> {
-        let header = self.tools.clang_include.join(header);
+        let header = self.toolchain.llvm.include().join(header);
         let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
         let file = self.runner.text_file("edited.h", edit(&text).as_bytes())?;
         Ok(read_as(args, &header, file))
@@ -84,7 +84,7 @@ impl Builder {
     /// non-empty ones. Therefore the compiler reads a copy of the header in which the barrier's destructor is renamed.
     fn shared_barriers(&self) -> Result<Args> {
         let mut args = Args::default();
-        for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
+        for header in BARRIERS.map(|name| self.toolchain.cuda.include.join(name)) {
             // This version of CUDA has the header elsewhere.
             let Ok(text) = fs::read_to_string(&header) else {
                 continue;

@@ -15,14 +15,13 @@ pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 /// Translates nvcc's or Clang's flag for per-thread default streams to the definition of the macro, and a flag for the
 /// legacy default stream to `None`. Returns other flags unchanged.
 pub(crate) fn translated(word: &str) -> Option<&str> {
-    let value = [
-        "--default-stream=",
-        "-default-stream=",
-        "-fgpu-default-stream=",
-    ]
-    .iter()
-    .find_map(|name| word.strip_prefix(name));
-    match value {
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    let names = [
+        "--default-stream",
+        "-default-stream",
+        "-fgpu-default-stream",
+    ];
+    match Some(value).filter(|_| names.contains(&name)) {
         Some("per-thread") => Some(DEFINITION),
         Some("legacy" | "null") => None,
         _ => Some(word),

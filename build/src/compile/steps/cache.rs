@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -21,7 +21,7 @@ use crate::compile::{BuildError, Result};
 
 #[derive(Debug, Clone)]
 pub struct StepCache {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
 }
 
@@ -31,10 +31,6 @@ impl StepCache {
             root: root.into(),
             busy: Arc::default(),
         }
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Returns the folder of the step `key` if all `outputs` exist, and marks the step as used now.
@@ -68,14 +64,11 @@ impl StepCache {
                 .map_err(BuildError::io("remove the broken cache entry", &folder))?;
         }
         match fs::rename(scratch.path(), &folder) {
-            Ok(()) => {
-                // The folder was renamed, so there is nothing to remove.
-                let _ = scratch.keep();
-                Ok(folder)
+            // Unless another process was first; its files are as good as ours.
+            Err(error) if self.find(key, outputs).is_none() => {
+                Err(BuildError::io("write the cache entry", &folder)(error))
             }
-            // Another process was first; its files are as good as ours.
-            Err(_) if self.find(key, outputs).is_some() => Ok(folder),
-            Err(error) => Err(BuildError::io("write the cache entry", &folder)(error)),
+            _ => Ok(folder),
         }
     }
 

@@ -4,48 +4,25 @@ use std::path::PathBuf;
 
 /// Returns the files of the first target, in order and without duplicates.
 pub fn parse(text: &str) -> Vec<PathBuf> {
-    let Some((_, list)) = text.split_once(": ") else {
-        return Vec::new();
-    };
+    // A second target (`-MP`) starts on its own line; the first line that is not continued ends ours.
+    let text = text.replace("\\\n", " ");
+    let first = text.lines().next().and_then(|line| line.split_once(": "));
     let mut files: Vec<PathBuf> = Vec::new();
-    let mut file = String::new();
-    let mut characters = list.chars().peekable();
-    let mut end = |file: &mut String| {
-        if !file.is_empty() {
-            let path = PathBuf::from(std::mem::take(file));
-            if !files.contains(&path) {
-                files.push(path);
-            }
-        }
-    };
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.peek() {
-                Some('\n') => {
-                    characters.next();
-                    end(&mut file);
-                }
-                Some(&next @ (' ' | '#' | '\\' | ':')) => {
-                    characters.next();
-                    file.push(next);
-                }
-                _ => file.push('\\'),
-            },
-            '$' if characters.peek() == Some(&'$') => {
-                characters.next();
-                file.push('$');
-            }
-            blank if blank.is_whitespace() => {
-                end(&mut file);
-                // A second target (`-MP`) starts on its own line; the first line that is not continued ends ours.
-                if blank == '\n' {
-                    break;
-                }
-            }
-            other => file.push(other),
+    for word in first
+        .unwrap_or_default()
+        .1
+        .replace("\\ ", "\0")
+        .split_whitespace()
+    {
+        let name = word
+            .replace("\\#", "#")
+            .replace("\\:", ":")
+            .replace("\\\\", "\\");
+        let file = PathBuf::from(name.replace("$$", "$").replace('\0', " "));
+        if !files.contains(&file) {
+            files.push(file);
         }
     }
-    end(&mut file);
     files
 }
 

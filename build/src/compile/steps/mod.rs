@@ -5,4 +5,3 @@ pub(crate) mod depfile;
 pub mod hash;
 pub(crate) mod prune;
 pub(crate) mod stage;
-pub(crate) mod toolset;

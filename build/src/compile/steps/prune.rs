@@ -47,9 +47,9 @@ impl StepCache {
             let age = now.duration_since(used);
             age.is_ok_and(|age| age >= limits.unused_for)
         };
-        let mut steps = self.steps().map_err(failed(self.root()))?;
+        let mut steps = self.steps().map_err(failed(&self.root))?;
         steps.sort_by_key(|step| step.used);
-        let scratch = self.root().join("tmp");
+        let scratch = self.root.join("tmp");
         let mut result = Pruned {
             kept: steps.len() as u64,
             kept_bytes: steps.iter().map(|step| step.bytes).sum(),
@@ -86,7 +86,7 @@ impl StepCache {
 
     fn steps(&self) -> io::Result<Vec<Step>> {
         let mut steps = Vec::new();
-        for group in entries(&self.root().join("steps"))? {
+        for group in entries(&self.root.join("steps"))? {
             for step in entries(&group.path())? {
                 // The step has been removed in the meantime.
                 let Ok(data) = step.metadata() else { continue };

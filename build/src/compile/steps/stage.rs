@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use crate::compile::steps::cache::StepCache;
 use crate::compile::steps::depfile;
@@ -296,14 +296,13 @@ impl Stage<'_> {
         } else {
             format!("ended with {}", output.status)
         };
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        let text = [output.stdout, output.stderr].concat();
         Err(BuildError::Command {
             subject: self.subject.name.to_owned(),
             stage: self.name,
             status,
             command: command_line(&self.tool.path, &arguments),
-            output: text,
+            output: String::from_utf8_lossy(&text).into_owned(),
         })
     }
 
@@ -314,12 +313,10 @@ impl Stage<'_> {
         let folder = PathBuf::from(format!("@cache/{}", &key.finish()[..12]));
         let line = format!(
             "cd {} && {}",
-            quote(&self.subject.folder.to_string_lossy()),
+            quote_path(self.subject.folder),
             command_line(&self.tool.path, &self.arguments(&folder))
         );
-        let mut commands = commands
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut commands = commands.lock().unwrap_or_else(PoisonError::into_inner);
         if !commands.contains(&line) {
             commands.push(line);
         }
@@ -330,8 +327,12 @@ impl Stage<'_> {
 pub(crate) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> String {
     let arguments = arguments.iter().map(AsRef::as_ref);
     let words = std::iter::once(program.as_os_str()).chain(arguments);
-    let words: Vec<String> = words.map(|word| quote(&word.to_string_lossy())).collect();
+    let words: Vec<String> = words.map(quote_path).collect();
     words.join(" ")
+}
+
+pub(crate) fn quote_path(path: impl AsRef<Path>) -> String {
+    quote(&path.as_ref().to_string_lossy())
 }
 
 pub fn quote(word: &str) -> String {

@@ -1,7 +1,6 @@
 //! Checks of tools that are present, missing or unusable.
 
 use super::*;
-use crate::cuda::CudaOrigin;
 use crate::cuda::toolkit::tests::fake_toolkit;
 use crate::search::tests::fake_tool;
 use crate::{Search, Version};
@@ -10,7 +9,6 @@ fn fakes(root: &Path) -> (Llvm, Cuda) {
     fake_toolkit(&root.join("cuda"), "12.9.86");
     let search = Search::nowhere().with_variable("SUPERSTEP_CUDA", root.join("cuda"));
     let cuda = crate::cuda::locate(&search, None, &mut Vec::new()).unwrap();
-    assert_eq!(cuda.origin, CudaOrigin::Toolkit);
     let llvm = Llvm {
         prefix: root.to_owned(),
         version: Version::after("22.1.0", "").unwrap(),

@@ -20,16 +20,10 @@ fn destination(wheel: &Wheel, member: &str) -> Option<PathBuf> {
         return None;
     }
     if member.contains(".dist-info/") && member.ends_with("/License.txt") {
-        return Some(PathBuf::from(format!("licenses/{}.txt", wheel.package)));
+        return Some(PathBuf::from(format!("licenses/{}.txt", wheel.package())));
     }
     let name = member.strip_prefix(wheel.folder)?;
-    let is_taken = |what: &&str| {
-        if what.ends_with('/') {
-            name.starts_with(*what)
-        } else {
-            name == *what
-        }
-    };
+    let is_taken = |what: &str| name == what || what.ends_with('/') && name.starts_with(what);
     wheel.taken.iter().find(|what| is_taken(what))?;
     Some(match name.strip_prefix("lib/") {
         Some(library) => Path::new("lib64").join(library), // as in an installed toolkit

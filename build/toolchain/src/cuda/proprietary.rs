@@ -29,8 +29,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "cublas",
         title: "cuBLAS",
         wheel: Wheel {
-            package: "nvidia-cublas-cu12",
-            version: "12.9.1.4",
+            requirement: "nvidia-cublas-cu12==12.9.1.4",
             sha256: "453611eb21a7c1f2c2156ed9f3a45b691deda0440ec550860290dc901af5b4c2",
             bytes: 581_242_350,
             folder: "nvidia/cublas/",
@@ -44,8 +43,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "cufft",
         title: "cuFFT",
         wheel: Wheel {
-            package: "nvidia-cufft-cu12",
-            version: "11.4.1.4",
+            requirement: "nvidia-cufft-cu12==11.4.1.4",
             sha256: "c67884f2a7d276b4b80eb56a79322a95df592ae5e765cf1243693365ccab4e28",
             bytes: 200_877_592,
             folder: "nvidia/cufft/",
@@ -59,8 +57,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "curand",
         title: "cuRAND",
         wheel: Wheel {
-            package: "nvidia-curand-cu12",
-            version: "10.3.10.19",
+            requirement: "nvidia-curand-cu12==10.3.10.19",
             sha256: "49b274db4780d421bd2ccd362e1415c13887c53c214f0d4b761752b8f9f6aa1e",
             bytes: 68_295_626,
             folder: "nvidia/curand/",
@@ -78,8 +75,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "cusparse",
         title: "cuSPARSE",
         wheel: Wheel {
-            package: "nvidia-cusparse-cu12",
-            version: "12.5.10.65",
+            requirement: "nvidia-cusparse-cu12==12.5.10.65",
             sha256: "73060ce019ac064a057267c585bf1fd5a353734151f87472ff02b2c5c9984e78",
             bytes: 366_465_088,
             folder: "nvidia/cusparse/",
@@ -93,8 +89,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "cusolver",
         title: "cuSOLVER",
         wheel: Wheel {
-            package: "nvidia-cusolver-cu12",
-            version: "11.7.5.82",
+            requirement: "nvidia-cusolver-cu12==11.7.5.82",
             sha256: "15da72d1340d29b5b3cf3fd100e3cd53421dde36002eda6ed93811af63c40d88",
             bytes: 338_117_415,
             folder: "nvidia/cusolver/",
@@ -109,8 +104,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "npp",
         title: "NPP",
         wheel: Wheel {
-            package: "nvidia-npp-cu12",
-            version: "12.4.1.87",
+            requirement: "nvidia-npp-cu12==12.4.1.87",
             sha256: "a586435420f08a804ebe83c09f2757d53fdee65364f2129e36d7476ab66c6197",
             bytes: 282_363_718,
             folder: "nvidia/npp/",
@@ -131,8 +125,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "nvjpeg",
         title: "nvJPEG",
         wheel: Wheel {
-            package: "nvidia-nvjpeg-cu12",
-            version: "12.4.0.76",
+            requirement: "nvidia-nvjpeg-cu12==12.4.0.76",
             sha256: "3888f10b32fbd58e80166c48e01073732d752fa5f167b7cb5b9615f1c6375a20",
             bytes: 5_313_609,
             folder: "nvidia/nvjpeg/",
@@ -146,8 +139,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "nvrtc",
         title: "NVRTC",
         wheel: Wheel {
-            package: "nvidia-cuda-nvrtc-cu12",
-            version: "12.9.86",
+            requirement: "nvidia-cuda-nvrtc-cu12==12.9.86",
             sha256: "210cf05005a447e29214e9ce50851e83fc5f4358df8b453155d5e1918094dcb4",
             bytes: 89_568_129,
             folder: "nvidia/cuda_nvrtc/",
@@ -161,8 +153,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         name: "nvjitlink",
         title: "nvJitLink",
         wheel: Wheel {
-            package: "nvidia-nvjitlink-cu12",
-            version: "12.9.86",
+            requirement: "nvidia-nvjitlink-cu12==12.9.86",
             sha256: "e3f1171dbdc83c5932a45f0f4c99180a70de9bd2718c1ab77d14104f6d7147f9",
             bytes: 39_748_338,
             folder: "nvidia/nvjitlink/",
@@ -198,24 +189,19 @@ impl ProprietaryPackage {
 
     /// Returns the folder with its `include` and `lib` if this machine's python3 has the package for the same CUDA version.
     pub fn installed(&self) -> Option<PathBuf> {
+        let (package, folder) = (self.wheel.package(), self.wheel.folder);
         let script = format!(
-            "import importlib.metadata as m; print(m.distribution('{}').locate_file('{}'))",
-            self.wheel.package, self.wheel.folder
+            "import importlib.metadata as m; print(m.distribution('{package}').locate_file('{folder}'))"
         );
-        let output = Command::new("python3")
-            .args(["-c", &script])
-            .output()
-            .ok()?;
+        let output = Command::new("python3").args(["-c", &script]).output();
+        let output = output.ok()?;
         let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
         folder.join("include").is_dir().then_some(folder)
     }
 
     pub fn fetch(&self, folder: &Path, progress: Progress) -> Result<(), WheelError> {
-        let megabytes = self.wheel.bytes / 1_000_000;
-        progress(&format!(
-            "fetching {} with pip ({megabytes} MB)",
-            self.title
-        ));
+        let (title, megabytes) = (self.title, self.wheel.bytes / 1_000_000);
+        progress(&format!("fetching {title} with pip ({megabytes} MB)"));
         let downloads = folder.join("wheel");
         for file in wheels::download(&[self.wheel], &downloads, &[])? {
             merge::extract(&self.wheel, &file, folder)?;

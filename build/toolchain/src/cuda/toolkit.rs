@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::cache::OpenCache;
 use crate::check::CheckFailure;
-use crate::cuda::{Cuda, CudaOrigin};
+use crate::cuda::Cuda;
 use crate::version::{self, Version, VersionError};
 
 /// The oldest supported toolkit: `ptxas` must support sm_90, and the runtime must be `libcudart.so.12` or newer.
@@ -32,7 +32,7 @@ pub enum ToolkitError {
         root: PathBuf,
         failure: CheckFailure,
     },
-    #[error("no cache folder, since none of {CACHE}, XDG_CACHE_HOME and HOME is set")]
+    #[error("no cache folder, since none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one")]
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),
@@ -42,7 +42,7 @@ pub enum ToolkitError {
     NotFetched(PathBuf),
 }
 
-pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, ToolkitError> {
+pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     if !root.is_dir() {
         return Err(ToolkitError::NoFolder(root.to_owned()));
     }
@@ -76,7 +76,6 @@ pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, ToolkitEr
     }
     Ok(Cuda {
         root,
-        origin,
         version,
         ptxas,
         fatbinary,
@@ -88,15 +87,12 @@ pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, ToolkitEr
 
 /// Finds the shared runtime under its versioned name (`libcudart.so.12`), which is also the name that linked programs load.
 fn shared_runtime(root: &Path) -> Option<PathBuf> {
-    ["lib64", "lib", "targets/x86_64-linux/lib"]
-        .iter()
-        .map(|folder| root.join(folder))
-        .find_map(|folder| {
-            (OLDEST.major..OLDEST.major + 20)
-                .rev()
-                .map(|major| folder.join(format!("libcudart.so.{major}")))
-                .find(|file| file.is_file())
-        })
+    let mut folders = ["lib64", "lib", "targets/x86_64-linux/lib"].into_iter();
+    folders.find_map(|folder| {
+        let majors = (OLDEST.major..OLDEST.major + 20).rev();
+        let mut files = majors.map(|major| root.join(folder).join(format!("libcudart.so.{major}")));
+        files.find(|file| file.is_file())
+    })
 }
 
 #[cfg(test)]

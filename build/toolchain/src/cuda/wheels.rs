@@ -6,21 +6,22 @@
 use crate::variable::{CACHE, CUDA};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus};
 
 use thiserror::Error;
 
 use crate::Progress;
 use crate::cache::{CacheLock, OpenCache, check_private};
 use crate::cuda::toolkit::{self, ToolkitError};
-use crate::cuda::{Cuda, CudaOrigin, merge};
+use crate::cuda::{Cuda, merge};
 use crate::hash::{Sha256, hash_bytes, hash_file};
+use crate::packages::last_lines;
 use crate::search::Search;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
-    pub package: &'static str,
-    pub version: &'static str,
+    /// Package and version, as pip takes them.
+    pub requirement: &'static str,
     pub sha256: &'static str,
     pub bytes: u64,
     /// Folder in the wheel whose files are merged.
@@ -29,15 +30,15 @@ pub struct Wheel {
     pub(crate) taken: &'static [&'static str],
 }
 
-impl std::fmt::Display for Wheel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}=={}", self.package, self.version)
+impl Wheel {
+    pub(crate) fn package(&self) -> &'static str {
+        let name = self.requirement.split("==").next();
+        name.unwrap_or_default()
     }
 }
 
 pub(crate) const NVCC: Wheel = Wheel {
-    package: "nvidia-cuda-nvcc-cu12",
-    version: "12.9.86",
+    requirement: "nvidia-cuda-nvcc-cu12==12.9.86",
     sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
     bytes: 40_546_229,
     folder: "nvidia/cuda_nvcc/",
@@ -49,40 +50,35 @@ pub(crate) const NVCC: Wheel = Wheel {
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
-        package: "nvidia-cuda-runtime-cu12",
-        version: "12.9.79",
+        requirement: "nvidia-cuda-runtime-cu12==12.9.79",
         sha256: "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3",
         bytes: 3_493_179,
         folder: "nvidia/cuda_runtime/",
         taken: &["include/", "lib/libcudart.so.12"],
     },
     Wheel {
-        package: "nvidia-cuda-cccl-cu12",
-        version: "12.9.27",
+        requirement: "nvidia-cuda-cccl-cu12==12.9.27",
         sha256: "37869e17ce2e1ecec6eddf1927cca0f8c34e64fd848d40453df559091e2d7117",
         bytes: 3_152_243,
         folder: "nvidia/cuda_cccl/",
         taken: &["include/"],
     },
     Wheel {
-        package: "nvidia-cuda-nvcc",
-        version: "13.0.48",
+        requirement: "nvidia-cuda-nvcc==13.0.48",
         sha256: "d529c52d30c403cbf6fb17a3009530a48d94ea3ad99c990ad0301d9c744eb866",
         bytes: 37_409_350,
         folder: "nvidia/cu13/",
         taken: &["bin/fatbinary"],
     },
     Wheel {
-        package: "nvidia-nvml-dev-cu12",
-        version: "12.9.79",
+        requirement: "nvidia-nvml-dev-cu12==12.9.79",
         sha256: "8bb367913c62cb65be9ae386c58dbf573f1f9e2f01cae54abb87bf5f63c6069e",
         bytes: 120_263,
         folder: "nvidia/nvml_dev/",
         taken: &["include/"],
     },
     Wheel {
-        package: "nvidia-nvtx-cu12",
-        version: "12.9.79",
+        requirement: "nvidia-nvtx-cu12==12.9.79",
         sha256: "fec150986817f2b4e7eed72ed059f2dcb9ba3856b9a96134e448eac946a6952f",
         bytes: 85_504,
         folder: "nvidia/nvtx/",
@@ -95,10 +91,6 @@ const STAMP: &str = "superstep-wheels.txt";
 
 #[derive(Debug, Error)]
 pub enum WheelError {
-    #[error(
-        "failed to choose a cache folder: none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one"
-    )]
-    NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),
     #[error("failed to run python3: {0}; install python3 and python3-pip")]
@@ -125,7 +117,7 @@ pub enum WheelError {
     )]
     Pip {
         line: String,
-        status: String,
+        status: ExitStatus,
         output: String,
     },
     #[error("failed to merge the CUDA wheels: {0}")]
@@ -149,10 +141,10 @@ impl WheelError {
     }
 }
 
-pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
+pub(crate) fn folder(search: &Search) -> Result<PathBuf, ToolkitError> {
     let hash = hash_bytes(stamp().as_bytes()).to_string();
-    let cache = search.cache_dir()?;
-    Some(cache.join(format!("cuda-12.9-{}", &hash[..12])))
+    let cache = search.cache_dir().ok_or(ToolkitError::NoCacheFolder)?;
+    Ok(cache.join(format!("cuda-12.9-{}", &hash[..12])))
 }
 
 /// Checks a merged folder. The stamp is written last, so a folder without it is incomplete.
@@ -161,7 +153,7 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
         check_private(cache)?;
     }
     match std::fs::read_to_string(root.join(STAMP)) {
-        Ok(text) if text == stamp() => toolkit::examine(root, CudaOrigin::Wheels),
+        Ok(text) if text == stamp() => toolkit::examine(root),
         Ok(_) => Err(ToolkitError::OtherWheels(root.to_owned())),
         Err(_) => Err(ToolkitError::NotFetched(root.to_owned())),
     }
@@ -170,14 +162,14 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
 fn stamp() -> String {
     let mut text = format!("merge rules {}\n", merge::RULES_VERSION);
     for wheel in PINS {
-        text += &format!("{wheel} sha256:{}\n", wheel.sha256);
+        text += &format!("{} sha256:{}\n", wheel.requirement, wheel.sha256);
     }
     text
 }
 
 pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, WheelError> {
-    let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
-    let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
+    let root = folder(search)?;
+    let cache = root.parent().ok_or(ToolkitError::NoCacheFolder)?;
     check_private(cache)?;
     let _lock = CacheLock::acquire(cache, "cuda.lock", &mut || {
         progress("waiting for another installation of the CUDA wheels to finish");
@@ -203,7 +195,7 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, Wh
         merge::extract(wheel, file, &merged)?;
     }
     merge::finish(&merged)?;
-    toolkit::examine(&merged, CudaOrigin::Wheels)?;
+    toolkit::examine(&merged)?;
     let stamp_file = merged.join(STAMP);
     std::fs::write(&stamp_file, stamp()).map_err(WheelError::io(&stamp_file))?;
 
@@ -229,8 +221,9 @@ pub(crate) fn download(
         return Err(WheelError::DiskFull(dir.to_owned()));
     }
     let requirements = dir.join("requirements.txt");
-    let line = |wheel: &Wheel| format!("{wheel} --hash=sha256:{}\n", wheel.sha256);
-    let lines: String = wheels.iter().map(line).collect();
+    let lines = wheels.iter();
+    let lines = lines.map(|it| format!("{} --hash=sha256:{}\n", it.requirement, it.sha256));
+    let lines: String = lines.collect();
     std::fs::write(&requirements, lines).map_err(WheelError::io(&requirements))?;
 
     let python = || {
@@ -251,13 +244,17 @@ pub(crate) fn download(
         if version.is_ok_and(|version| !version.status.success()) {
             return Err(WheelError::NoPip);
         }
-        return Err(failed(&pip, &output));
+        return Err(WheelError::Pip {
+            line: format!("{pip:?}"),
+            status: output.status,
+            output: last_lines(&output),
+        });
     }
     wheels.iter().map(|wheel| downloaded(wheel, dir)).collect()
 }
 
 fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
-    let start = format!("{}-{}-", wheel.package.replace('-', "_"), wheel.version);
+    let start = wheel.requirement.replace('-', "_").replace("==", "-") + "-";
     let entries = std::fs::read_dir(dir).map_err(WheelError::io(dir))?;
     let absent = || WheelError::Merge(format!("pip left no {start}*.whl in {}", dir.display()));
     let file = (entries.filter_map(Result::ok))
@@ -274,16 +271,6 @@ fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
         });
     }
     Ok(file)
-}
-
-fn failed(pip: &Command, output: &Output) -> WheelError {
-    let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    let lines: Vec<&str> = (text.lines().filter(|line| !line.trim().is_empty())).collect();
-    WheelError::Pip {
-        line: format!("{pip:?}"),
-        status: output.status.to_string(),
-        output: lines[lines.len().saturating_sub(6)..].join("\n"),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,22 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+impl Search {
+    pub(crate) fn nowhere() -> Search {
+        Search {
+            purpose: Purpose::Build,
+            variables: BTreeMap::new(),
+            llvm_prefixes: Vec::new(),
+            cuda_roots: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_variable(mut self, name: &str, value: impl Into<OsString>) -> Search {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+}
+
 /// Writes an executable that prints `text`, whatever its arguments.
 pub(crate) fn fake_tool(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

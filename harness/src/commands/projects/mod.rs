@@ -9,7 +9,7 @@ pub mod toolkit;
 
 use std::path::PathBuf;
 
-use superstep_build::compile::{BuildOptions, Builder, DEFAULT_ARCH, Toolset};
+use superstep_build::compile::{BuildOptions, Builder, DEFAULT_ARCH};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::default_cache_dir;
 use superstep_build::installation::Installation;
@@ -38,8 +38,6 @@ impl Tools {
     fn toolkit(&self) -> Result<Toolkit, Failure> {
         let builder = self.builder(BuildOptions::new(Backend::Cpu))?;
         Ok(Toolkit::make(
-            &self.toolchain,
-            &self.installation,
             &builder,
             &self.cache,
             arch_here().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
@@ -48,11 +46,11 @@ impl Tools {
 
     fn builder(&self, options: BuildOptions) -> Result<Builder, Failure> {
         Ok(Builder::new(
-            Toolset::new(&self.toolchain, &self.installation)?,
+            self.toolchain.clone(),
             self.installation.clone(),
             options,
             self.cache.join("build"),
             |_| (),
-        ))
+        )?)
     }
 }

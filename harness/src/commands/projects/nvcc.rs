@@ -21,8 +21,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
         let nvcc = Nvcc {
             toolkit,
             arch: nvcc::arch_wanted(),
-            version: tools.toolchain.cuda.version.to_string(),
-            clangxx: tools.toolchain.llvm.tool("clang++"),
+            toolchain: tools.toolchain.clone(),
         };
         nvcc::run(&nvcc, arguments.collect(), |options| {
             tools.builder(options).map_err(failed)

@@ -45,7 +45,7 @@ fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
 impl Toy {
     fn new(per: &'static str, fields: &[(&str, &str)], sites: &[Value]) -> Self {
         let fields: Vec<Value> = (fields.iter())
-            .map(|(name, combine)| json!({"name": name, "word": "u64", "combine": combine}))
+            .map(|(name, combine)| json!({"name": name, "type": "u64", "combine": combine}))
             .collect();
         let module = json!({
             "schema_version": 1, "module": 0, "name": "toy.cu", "backend": "cpu", "probe": "defined", "sites": [],

@@ -1,10 +1,15 @@
 //! Tests of `macros`.
 
-use super::of_nvcc;
+use super::*;
 
 #[test]
 fn macros_contain_versions_and_architectures() {
-    let flags = of_nvcc("12.9.86", &[90, 80, 90]);
+    let version = Version {
+        major: 12,
+        minor: 9,
+        patch: 86,
+    };
+    let flags = of_nvcc(version, &[90, 80, 90]);
     for flag in [
         "-D__CUDACC_VER_MAJOR__=12",
         "-D__CUDACC_VER_MINOR__=9",
@@ -14,5 +19,5 @@ fn macros_contain_versions_and_architectures() {
     ] {
         assert!(flags.iter().any(|one| one == flag), "{flags:?}");
     }
-    assert!(!of_nvcc("12.9", &[]).concat().contains("ARCH_LIST"));
+    assert!(!of_nvcc(version, &[]).concat().contains("ARCH_LIST"));
 }

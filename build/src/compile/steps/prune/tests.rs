@@ -19,7 +19,7 @@ fn least_recently_used_steps_are_removed_and_recent_ones_kept() {
     for (key, hours_ago) in [("aa1", 50), ("bb2", 40), ("cc3", 30), ("dd4", 1)] {
         step(&cache, key, 100, hours_ago);
     }
-    let steps = cache.root().join("steps");
+    let steps = cache.root.join("steps");
     let here = |key: &str| steps.join(&key[..2]).join(key).is_dir();
     // Looking a step up makes it the newest.
     assert!(cache.find("aa1", &["out"]).is_some());

@@ -23,7 +23,7 @@ pub(crate) fn fake_toolkit(root: &Path, version: &str) {
 fn a_complete_folder_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     fake_toolkit(dir.path(), "12.9.86");
-    let parts = examine(dir.path(), CudaOrigin::Toolkit).unwrap();
+    let parts = examine(dir.path()).unwrap();
     assert_eq!(parts.version.to_string(), "12.9.86");
     assert_eq!(parts.cudart, dir.path().join("lib64/libcudart.so.12"));
 }
@@ -34,9 +34,7 @@ fn all_missing_files_are_named_at_once() {
     fake_toolkit(dir.path(), "12.9.86");
     std::fs::remove_file(dir.path().join("bin/fatbinary")).unwrap();
     std::fs::remove_file(dir.path().join("lib64/libcudart.so.12")).unwrap();
-    let why = examine(dir.path(), CudaOrigin::Toolkit)
-        .unwrap_err()
-        .to_string();
+    let why = examine(dir.path()).unwrap_err().to_string();
     assert!(
         why.ends_with("has no bin/fatbinary, lib64/libcudart.so.12"),
         "{why}"
@@ -47,8 +45,6 @@ fn all_missing_files_are_named_at_once() {
 fn an_old_toolkit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fake_toolkit(dir.path(), "11.8.89");
-    let why = examine(dir.path(), CudaOrigin::Toolkit)
-        .unwrap_err()
-        .to_string();
+    let why = examine(dir.path()).unwrap_err().to_string();
     assert!(why.contains("11.8.89") && why.contains("12.0.0"), "{why}");
 }

@@ -49,8 +49,7 @@ fn pip_on_a_local_wheel(pinned: &'static str) -> Option<Result<Vec<PathBuf>, Whe
     let name = "superstep_no_such_package-1-py3-none-any.whl";
     std::fs::write(index.join(name), "some bytes").unwrap();
     let wheel = Wheel {
-        package: "superstep-no-such-package",
-        version: "1",
+        requirement: "superstep-no-such-package==1",
         sha256: pinned,
         bytes: 10,
         ..PINS[0]
