@@ -21,26 +21,36 @@ table! {
     }
 }
 
+/// Transferred bytes, in all and by dimension.
+#[derive(Default)]
+struct Sums {
+    all: u64,
+    crossing: [u64; 3],
+    published: [u64; 3],
+}
+
 /// Returns the cuts through x, y and z.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
-    let mut used: [FxHashSet<u32>; 3] = Default::default();
-    // Most CTAs take part in many consecutive transfers.
-    let mut last = [None; 2];
-    source.communication.transfers.each(|t| {
-        let ends = [
-            (t.source_launch, t.source_cta),
-            (t.receiver_launch, t.receiver_cta),
-        ];
-        for (last, end) in last.iter_mut().zip(ends) {
-            if *last != Some(end) {
-                *last = Some(end);
-                let at = source.coordinates(end.0, end.1);
+    let transfers = &source.communication.transfers;
+    let used = transfers.sum(
+        <[FxHashSet<u32>; 3]>::default,
+        |used, transfers| {
+            let first = transfers[0];
+            let from = source.coordinates(first.source_launch, first.source_cta);
+            let to =
+                (transfers.iter()).map(|t| source.coordinates(t.receiver_launch, t.receiver_cta));
+            for at in to.chain([from]) {
                 for (used, coordinate) in used.iter_mut().zip(at) {
                     used.insert(coordinate);
                 }
             }
-        }
-    })?;
+        },
+        |used, more| {
+            for (used, more) in used.iter_mut().zip(more) {
+                used.extend(more);
+            }
+        },
+    )?;
     let used = used.map(|used| {
         let mut used: Vec<u32> = used.into_iter().collect();
         used.sort_unstable();
@@ -54,25 +64,41 @@ pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>>
         let first_high = used.get(used.len().div_ceil(2));
         first_high.copied().unwrap_or(u32::MAX)
     });
-    let (mut all, mut crossing, mut published) = (0, [0; 3], [0; 3]);
-    source.communication.transfers.each(|t| {
-        all += t.bytes;
-        let from = source.coordinates(t.source_launch, t.source_cta);
-        let to = source.coordinates(t.receiver_launch, t.receiver_cta);
-        for d in 0..3 {
-            if (from[d] < cuts[d]) != (to[d] < cuts[d]) {
-                crossing[d] += t.bytes;
+    let Sums {
+        all,
+        crossing,
+        published,
+    } = transfers.sum(
+        Sums::default,
+        |sums, transfers| {
+            let first = transfers[0];
+            let from = source.coordinates(first.source_launch, first.source_cta);
+            for t in transfers {
+                sums.all += t.bytes;
+                let to = source.coordinates(t.receiver_launch, t.receiver_cta);
+                for d in 0..3 {
+                    if (from[d] < cuts[d]) != (to[d] < cuts[d]) {
+                        sums.crossing[d] += t.bytes;
+                    }
+                    let cut = published_cuts[d];
+                    let counts = match from[d] < cut {
+                        true => to[d] > from[d],
+                        false => to[d] < cut,
+                    };
+                    if counts {
+                        sums.published[d] += t.bytes;
+                    }
+                }
             }
-            let cut = published_cuts[d];
-            let counts = match from[d] < cut {
-                true => to[d] > from[d],
-                false => to[d] < cut,
-            };
-            if counts {
-                published[d] += t.bytes;
+        },
+        |sums, more| {
+            sums.all += more.all;
+            for d in 0..3 {
+                sums.crossing[d] += more.crossing[d];
+                sums.published[d] += more.published[d];
             }
-        }
-    })?;
+        },
+    )?;
     Ok((0..3)
         .map(|d| BisectionRow {
             dimension: ["x", "y", "z"][d].to_owned(),

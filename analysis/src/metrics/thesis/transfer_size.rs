@@ -18,9 +18,19 @@ table! {
 
 /// Returns the sizes in ascending order.
 pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
-    let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
-    (source.communication.transfers)
-        .each(|transfer| *sizes.entry(transfer.bytes).or_default() += 1)?;
+    let sizes = source.communication.transfers.sum(
+        FxHashMap::<u64, u64>::default,
+        |sizes, transfers| {
+            for transfer in transfers {
+                *sizes.entry(transfer.bytes).or_default() += 1;
+            }
+        },
+        |sizes, more| {
+            for (size, transfers) in more {
+                *sizes.entry(size).or_default() += transfers;
+            }
+        },
+    )?;
     let sizes = BTreeMap::from_iter(sizes);
     let (all, mut sum) = (source.communication.transfers.len(), 0);
     Ok((sizes.into_iter())
