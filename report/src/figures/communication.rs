@@ -106,7 +106,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         // Leave room on both sides of the steps.
         let (low, high) = (size(rows.first()) * 0.75, size(rows.last()) * 1.5);
         let label = "transfer size (bytes, log scale)";
-        let x = Scale::powers(2, low, high, label, |v| grouped(v as u64));
+        let x = Scale::powers(low.max(1.0), high, label, |v| grouped(v as u64));
         let mut points = vec![(x.low, 0.0)];
         let mut share = 0.0;
         for row in rows {

@@ -65,7 +65,7 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
             ..Plot::default()
         }
     };
-    let log = || Scale::powers(2, least, most, "log scale", bytes);
+    let log = || Scale::powers(least, most, "log scale", bytes);
     let share = "Communicated share of the stored bytes";
     let plots = vec![
         plot("Bytes loaded", log(), palette::BLUE, |row| {
