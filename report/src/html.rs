@@ -37,13 +37,8 @@ pub(crate) enum Cell {
     /// A word highlighted by its meaning.
     Word(String, Meaning),
     Code(String),
-    /// A link to an element of the page.
-    Link {
-        text: String,
-        id: String,
-    },
-    /// A small drawing.
-    Drawing(Markup),
+    /// A link or a small drawing.
+    Markup(Markup),
 }
 
 /// Highlighting of a word, never by colour alone.
@@ -79,7 +74,7 @@ impl Cell {
         match self {
             Cell::Number(_) => Some("number"),
             Cell::Word(_, meaning) => Some(meaning.class()),
-            Cell::Text(_) | Cell::Code(_) | Cell::Link { .. } | Cell::Drawing(_) => None,
+            _ => None,
         }
     }
 }
@@ -89,8 +84,7 @@ impl Render for Cell {
         match self {
             Cell::Text(text) | Cell::Number(text) | Cell::Word(text, _) => text.render(),
             Cell::Code(text) => html! { code { (text) } },
-            Cell::Link { text, id } => link(id, text),
-            Cell::Drawing(drawing) => drawing.clone(),
+            Cell::Markup(content) => content.clone(),
         }
     }
 }
@@ -144,6 +138,15 @@ pub(crate) fn table_of(
     }
 }
 
+/// Renders a note about a table with only the first `most` rows: the file of `tables/` has all of them.
+pub(crate) fn first_of(most: usize, rows: usize, file: &str) -> Markup {
+    html! {
+        @if rows > most {
+            p.soft { "The first " (most) " of " (rows) " rows; " code { "tables/" (file) } " has all of them." }
+        }
+    }
+}
+
 pub(crate) fn section(id: &str, heading: impl Render, content: Markup) -> Markup {
     html! {
         section aria-labelledby=(id) { h2 id=(id) { (heading) } (content) }
@@ -160,13 +163,8 @@ pub(crate) fn link(id: &str, text: &str) -> Markup {
     html! { a href={ "#" (id) } { (text) } }
 }
 
-/// Renders a table of contents from the ids and names of the page's parts.
-pub(crate) fn contents(parts: impl IntoIterator<Item = (String, String)>) -> Markup {
-    contents_with(parts, |_| html! {})
-}
-
-/// Renders a table of contents with a mark after the names of some parts, by their ids.
-pub(crate) fn contents_with(
+/// Renders a table of contents from the ids and names of the page's parts, with a mark after the names of some.
+pub(crate) fn contents(
     parts: impl IntoIterator<Item = (String, String)>,
     mark: impl Fn(&str) -> Markup,
 ) -> Markup {
@@ -203,15 +201,10 @@ pub(crate) fn references<'a>(works: impl IntoIterator<Item = &'a Work>) -> Marku
 
 /// Formats a whole number with its digits in groups of three.
 pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
+    match value {
+        0..1000 => value.to_string(),
+        _ => format!("{},{:03}", grouped(value / 1000), value % 1000),
     }
-    out
 }
 
 /// Formats a number and a noun: "1 warning", "2 warnings".

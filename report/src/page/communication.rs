@@ -30,13 +30,16 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     Ok(measured)
 }
 
+/// Returns the metrics of the benchmark with this name, if it has some.
+pub(super) fn of<'a>(measured: &'a [(String, Metrics)], name: &str) -> Option<&'a Metrics> {
+    let mut measured = measured.iter();
+    Some(&measured.find(|(measured, _)| measured == name)?.1)
+}
+
 /// Draws the figures of all benchmarks side by side, with the published values.
 pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> Vec<Multiples> {
-    let measured = measured.iter();
-    let named: Vec<_> = measured
-        .map(|(name, metrics)| (name.as_str(), metrics))
-        .collect();
-    let mut figures = all(&named);
+    let named = measured.iter().map(|(name, metrics)| (&**name, metrics));
+    let mut figures = all(&named.collect::<Vec<_>>());
     for figure in &mut figures {
         published::mark(figure, rows);
     }
@@ -47,20 +50,17 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
     // The statements are about whole programs, and about CTAs.
     let whole = (run.benchmarks.iter())
         .filter(|benchmark| benchmark.selection.is_none() && benchmark.cta_blocks.are_ctas());
-    let programs: Vec<Program<'_>> = whole
-        .filter_map(|benchmark| {
-            let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
-            let (_, metrics) = measured.iter().find(|(name, _)| *name == benchmark.name)?;
-            Some(Program {
-                name: &benchmark.name,
-                loaded_bytes: bytes.with_atomics()[0],
-                stored_bytes: communication.stored_bytes,
-                share: communication.share,
-                metrics: Cow::Borrowed(metrics),
-            })
+    let programs = whole.filter_map(|benchmark| {
+        let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
+        Some(Program {
+            name: &benchmark.name,
+            loaded_bytes: bytes.with_atomics()[0],
+            stored_bytes: communication.stored_bytes,
+            share: communication.share,
+            metrics: Cow::Borrowed(of(measured, &benchmark.name)?),
         })
-        .collect();
-    claims::evaluate(&programs, fits(run))
+    });
+    claims::evaluate(&programs.collect::<Vec<_>>(), fits(run))
 }
 
 pub(super) fn section(
@@ -102,7 +102,7 @@ pub(super) fn of_benchmark(
     is_single: bool,
     folder: Option<&Path>,
 ) -> Result<Markup> {
-    let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
+    let Some(metrics) = of(measured, name) else {
         return Ok(html! {});
     };
     let figures = html! {

@@ -19,6 +19,7 @@ use crate::html::{
 use crate::papers::RIEBER;
 use crate::published::{Beside, of_run};
 use maud::{Markup, html};
+use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
@@ -44,17 +45,18 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
             figures::write(&figure, &drawings)?;
         }
     }
-    for (name, metrics) in &measured {
-        for figure in figures::communication::all(&[(name, metrics)]) {
-            figures::write(&figure, &drawings.join(name))?;
-        }
-    }
+    measured.par_iter().try_for_each(|(name, metrics)| {
+        let figures = figures::communication::all(&[(name, metrics)]);
+        let mut written = figures
+            .iter()
+            .map(|it| figures::write(it, &drawings.join(name)));
+        written.try_for_each(|files| files.map(drop))
+    })?;
     let claims = communication::claims(run, &measured);
-    if !claims.is_empty() {
-        tables::write(&folder.join("tables"), &[Table::of(&claims)])?;
-    }
-    if !rows.is_empty() {
-        tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
+    for table in [Table::of(&claims), Table::of(&rows)] {
+        if table.rows() > 0 {
+            tables::write(&folder.join("tables"), &[table])?;
+        }
     }
     let path = folder.join("index.html");
     let page = page(run, &measured, Some(folder))?;
@@ -70,15 +72,8 @@ pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String>
 fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>) -> Result<String> {
     let rows = of_run(run, measured);
     let claims = communication::claims(run, measured);
-    let single = single(run);
-    let mut parts = vec![
-        (
-            "findings",
-            "Findings",
-            front::section(run, measured, &rows, &claims),
-        ),
-        ("failures", "Failures", failures(run)),
-    ];
+    let is_single = single(run).is_some();
+    let findings = front::section(run, measured, &rows, &claims);
     let figures = [
         ("volume", "Data volume", volume(run, &rows)?),
         (
@@ -97,25 +92,24 @@ fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>)
             communication::claims_section(run, claims),
         ),
     ];
-    if single.is_none() {
-        parts.push(("results", "Counts and times", results(run)));
-    }
     let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
-    let mut parts: Vec<_> = parts.into_iter().map(named).collect();
-    let benchmarks = run.benchmarks.iter().map(|benchmark| {
-        let part = benchmark::section(benchmark, measured, single.is_some(), folder)?;
-        Ok((
-            id("benchmark", &benchmark.name),
-            benchmark.name.clone(),
-            part,
-        ))
+    let mut parts = vec![
+        named(("findings", "Findings", findings)),
+        named(("failures", "Failures", failures(run))),
+    ];
+    if !is_single {
+        parts.push(named(("results", "Counts and times", results(run))));
+    }
+    let benchmarks = run.benchmarks.iter().map(|it| {
+        let part = benchmark::section(it, measured, is_single, folder)?;
+        Ok((id("benchmark", &it.name), it.name.clone(), part))
     });
     let benchmarks = benchmarks.collect::<Result<Vec<_>>>()?;
     let figures = figures.into_iter().map(named);
     // The kernels, arrays and lines of a single program come before its figures.
-    match single {
-        Some(_) => parts.extend(benchmarks.into_iter().chain(figures)),
-        None => parts.extend(figures.chain(benchmarks)),
+    match is_single {
+        true => parts.extend(benchmarks.into_iter().chain(figures)),
+        false => parts.extend(figures.chain(benchmarks)),
     }
     parts.push(named(("provenance", "Provenance", provenance(run))));
     parts.push(named(("references", "References", references([&RIEBER]))));
@@ -126,12 +120,14 @@ fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>)
         let found = benchmarks.find(|it| id("benchmark", &it.name) == part);
         found.map(front::mark).unwrap_or_default()
     };
-    let header = html! {
-        (front::outcome(run))
-        (html::contents_with(entries, mark))
-    };
+    let header = html! { (front::outcome(run)) (html::contents(entries, mark)) };
     let main = html! { @for (.., part) in &parts { (part) } };
     Ok(document(&front::title(run), &header, &main))
+}
+
+/// Renders a link to the section of a benchmark.
+fn to_section(benchmark: &BenchmarkSummary) -> Markup {
+    link(&id("benchmark", &benchmark.name), &benchmark.name)
 }
 
 /// Returns the program of a run that has only one, in any number of processes.
@@ -156,12 +152,8 @@ fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 11] {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
     let (status, meaning) = front::status(benchmark);
     let [loaded, stored] = [0, 1].map(|at| bytes.map(|bytes| bytes.with_atomics()[at]));
-    let name = Cell::Link {
-        text: benchmark.name.clone(),
-        id: id("benchmark", &benchmark.name),
-    };
     [
-        ("Benchmark", name),
+        ("Benchmark", Cell::Markup(to_section(benchmark))),
         ("Result", Cell::Word(status, meaning)),
         ("Launches", Cell::count(benchmark.launches)),
         ("CTAs", Cell::count(benchmark.ctas)),
@@ -181,10 +173,10 @@ fn seconds(value: Option<f64>) -> Cell {
 
 fn failures(run: &RunSummary) -> Markup {
     let failed = run.benchmarks.iter();
-    let failed = failed.filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
+    let failed = failed.filter_map(|it| Some((it, it.failure.as_ref()?)));
     let failures = html! {
-        @for (name, failure) in failed {
-            h3 { (link(&id("benchmark", name), name)) ": " (failure.kind) }
+        @for (benchmark, failure) in failed {
+            h3 { (to_section(benchmark)) ": " (failure.kind) }
             pre { (failure.message) }
         }
     };
@@ -224,8 +216,7 @@ fn provenance(run: &RunSummary) -> Markup {
         ("Finished", run.finished.clone()),
         ("Result file", format!("run.json, schema {schema}")),
     ];
-    let of_each = run.benchmarks.iter();
-    let inputs = of_each.flat_map(|benchmark| {
+    let inputs = (run.benchmarks.iter()).flat_map(|benchmark| {
         benchmark.inputs.iter().map(|input| {
             [
                 ("File", Cell::Text(input.name.clone())),
@@ -238,19 +229,17 @@ fn provenance(run: &RunSummary) -> Markup {
     let mut inputs = inputs.peekable();
     let digests = run.benchmarks.iter().filter_map(|benchmark| {
         let digest = Cell::Code(benchmark.digest.clone()?);
-        Some([
-            ("Benchmark", Cell::Text(benchmark.name.clone())),
-            ("Digest", digest),
-        ])
+        let name = Cell::Text(benchmark.name.clone());
+        Some([("Benchmark", name), ("Digest", digest)])
     });
     let mut digests = digests.peekable();
     let content = html! {
         (description_list(&facts))
         @if digests.peek().is_some() { (table("Digests of all accesses", digests)) }
-        @if inputs.peek().is_none() {
-            p { "No benchmark read an input file." }
-        } @else {
+        @if inputs.peek().is_some() {
             (table("Input files", inputs))
+        } @else {
+            p { "No benchmark read an input file." }
         }
     };
     section("provenance", "Provenance", content)

@@ -66,11 +66,6 @@ const QUANTITIES: [Quantity; 3] = [
     },
 ];
 
-/// Returns whether the program passed and was recorded completely.
-fn counts(program: &BenchmarkSummary) -> bool {
-    program.status == Status::Passed && program.selection.is_none()
-}
-
 fn accesses(program: &BenchmarkSummary) -> Option<f64> {
     let threads = program.threads?;
     Some((threads.loads + threads.stores + threads.atomics) as f64)
@@ -82,20 +77,21 @@ fn ratio(above: f64, below: f64) -> Option<f64> {
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let logarithms: Vec<f64> = values.map(f64::ln).collect();
-    let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
-    (!logarithms.is_empty()).then(|| mean.exp())
-}
-
 impl Quantity {
-    fn values(&self, run: &RunSummary) -> impl Iterator<Item = (String, f64)> {
-        let programs = run.benchmarks.iter().filter(|program| counts(program));
-        programs.filter_map(|program| Some((program.name.clone(), (self.of)(program)?)))
+    /// Returns the values of the programs that passed and were recorded completely.
+    fn values(&self, run: &RunSummary) -> Vec<(String, f64)> {
+        let programs = (run.benchmarks.iter())
+            .filter(|program| program.status == Status::Passed && program.selection.is_none());
+        let values =
+            programs.filter_map(|program| Some((program.name.clone(), (self.of)(program)?)));
+        values.collect()
     }
 
+    /// Returns the geometric mean of the values.
     fn mean(&self, run: &RunSummary) -> Option<f64> {
-        mean(self.values(run).map(|(_, value)| value))
+        let values = self.values(run);
+        let logarithms: f64 = values.iter().map(|(_, value)| value.ln()).sum();
+        (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
     }
 
     /// Draws a plot for all programs and one for each.
@@ -119,14 +115,11 @@ impl Quantity {
         });
         let table = table(rows);
         let plots = lines.into_iter().map(|(title, line)| {
-            let points = line
-                .iter()
-                .map(|&(number, value)| (number as f64 + 0.5, value));
+            let points = line.iter().map(|&(run, value)| (run as f64 + 0.5, value));
             let points: Vec<(f64, f64)> = points.collect();
             let max = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-            let mut marks: Vec<Mark> = (points.iter())
-                .map(|&point| Mark::Point(point, palette::BLUE))
-                .collect();
+            let dots = points.iter().map(|&at| Mark::Point(at, palette::BLUE));
+            let mut marks: Vec<Mark> = dots.collect();
             if points.len() > 1 {
                 marks.push(Mark::Line(points, 1.5, palette::BLUE));
             }
@@ -159,17 +152,10 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
 /// Writes `index.html` and the figures with their tables into `folder`, which it creates. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let groups = groups(runs);
-    let headings = groups.keys().map(|(suite, size, device, in_situ)| {
+    let (mut parts, mut sections) = (Vec::new(), Vec::new());
+    for (number, ((suite, size, device, in_situ), group)) in groups.iter().enumerate() {
         let how = if *in_situ { ", in situ" } else { "" };
-        format!("{suite}, size {size}, {device}{how}")
-    });
-    let headings: Vec<String> = headings.collect();
-    let parts = (0..)
-        .zip(&headings)
-        .map(|(number, heading)| (part(number), heading.clone()));
-    let header = contents(parts);
-    let mut sections = Vec::new();
-    for (number, (group, heading)) in (0..).zip(groups.values().zip(&headings)) {
+        let heading = format!("{suite}, size {size}, {device}{how}");
         let mut drawings = Vec::new();
         for quantity in &QUANTITIES {
             let figure = quantity.figure(group);
@@ -179,32 +165,26 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
                 drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
             }
         }
-        let content = html! { (nights(heading, group)) @for drawing in drawings { (drawing) } };
-        sections.push(section(&part(number), heading, content));
+        let content = html! { (nights(&heading, group)) @for drawing in drawings { (drawing) } };
+        let part = id("suite", &number.to_string());
+        sections.push(section(&part, &heading, content));
+        parts.push((part, heading));
     }
     fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let path = folder.join("index.html");
     let title = format!("Trends of {} runs", runs.len());
-    let page = document(
-        &title,
-        &header,
-        &html! { @for section in sections { (section) } },
-    );
+    let header = contents(parts, |_| html! {});
+    let main = html! { @for section in sections { (section) } };
+    let page = document(&title, &header, &main);
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
-fn part(number: u64) -> String {
-    id("suite", &number.to_string())
-}
-
 fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     let rows = (0..).zip(runs).map(|(number, run): (u64, _)| {
-        let passed = run
-            .benchmarks
-            .iter()
-            .filter(|one| one.status == Status::Passed)
-            .count();
+        let passed = run.benchmarks.iter();
+        let passed = passed.filter(|one| one.status == Status::Passed).count();
+        let passed = format!("{passed} of {}", run.benchmarks.len());
         let [slowdown, capture, analysis] = QUANTITIES.each_ref().map(|quantity| {
             let mean = quantity.mean(run);
             Cell::Number(mean.map_or(DASH.to_owned(), three_digits))
@@ -213,10 +193,7 @@ fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
             ("Run", Cell::Number(number.to_string())),
             ("Started", Cell::Text(run.started.clone())),
             ("Tool", Cell::Text(run.tool.clone())),
-            (
-                "Passed",
-                Cell::Number(format!("{passed} of {}", run.benchmarks.len())),
-            ),
+            ("Passed", Cell::Number(passed)),
             ("Slowdown", slowdown),
             ("Bytes per access", capture),
             ("Analysed accesses per second", analysis),
