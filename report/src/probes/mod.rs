@@ -44,12 +44,9 @@ pub struct Program<'a> {
 
 impl<'a> Program<'a> {
     fn spec(&self) -> Option<&'a ProbeSpec> {
-        let mut probes = self
-            .results
-            .modules
-            .iter()
-            .filter_map(|it| it.defined.as_ref());
-        probes.next().map(|probe| &probe.spec)
+        let mut probes = self.results.modules.iter();
+        let probe = probes.find_map(|it| it.defined.as_ref())?;
+        Some(&probe.spec)
     }
 }
 
@@ -66,17 +63,23 @@ pub struct Study {
     is_of_papers: bool,
 }
 
+impl Study {
+    fn of_papers(tables: Vec<Table>, figures: Vec<Multiples>) -> Self {
+        Self {
+            tables,
+            figures,
+            published: Vec::new(),
+            is_of_papers: true,
+        }
+    }
+}
+
 /// Returns the study of a probe over programs of `suite`: for a built-in probe of the papers, known by its fields too, its
 /// own study, and for any other the largest totals.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Study> {
-    let spec = programs.first().and_then(|program| program.spec());
-    let fields = spec.map(|spec| {
-        spec.fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect()
-    });
-    let fields: Vec<&str> = fields.unwrap_or_default();
+    let spec = programs.first().and_then(Program::spec);
+    let fields = spec.into_iter().flat_map(|spec| &spec.fields);
+    let fields: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
     match (probe, &fields[..]) {
         ("basic-blocks", ["executions"]) => blocks::study(programs),
         ("branches", ["executions", "active_threads", "taken_threads", "divergent"]) => {
@@ -154,11 +157,10 @@ fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
     })
 }
 
-fn percent(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 {
-        // Round to two decimals.
-        (1e4 * part / whole).round() / 100.0
-    } else {
-        0.0
+/// Returns a share in percent, rounded to two decimals.
+fn percent(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => (1e4 * part as f64 / whole as f64).round() / 100.0,
     }
 }

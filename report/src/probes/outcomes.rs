@@ -46,19 +46,15 @@ fn rounded(share: f64) -> f64 {
 /// Returns the table and figure of injection campaigns. `shares` lists the classes program by program, always in the same
 /// order.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
-    let bars: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
-    let mut classes: Vec<&'static str> = Vec::new();
+    let programs: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
+    let mut legend: Vec<(&str, RGBColor)> = Vec::new();
     for share in shares {
-        if !classes.contains(&share.class) {
-            classes.push(share.class);
+        if !legend.iter().any(|(class, _)| *class == share.class) {
+            legend.push((share.class, COLOURS[legend.len() % COLOURS.len()]));
         }
     }
-    let legend: Vec<_> = classes
-        .into_iter()
-        .zip(COLOURS.into_iter().cycle())
-        .collect();
     let mut marks = Vec::new();
-    for (low, parts) in (0..).map(f64::from).zip(bars.iter().rev()) {
+    for (low, parts) in (0..).map(f64::from).zip(programs.iter().rev()) {
         let mut left = 0.0;
         for part in *parts {
             let right = left + part.share[0];
@@ -68,9 +64,10 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
             left = right;
         }
     }
+    let names = programs.iter().rev().map(|bar| bar[0].program.clone());
     let plot = Plot {
         x: Scale::shares("of the injections"),
-        y: Scale::bands(bars.iter().rev().map(|bar| bar[0].program.clone()), ""),
+        y: Scale::bands(names, ""),
         marks,
         ..Plot::default()
     };
@@ -83,10 +80,5 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         table(shares),
     )
     .with_layout(Layout::Rows);
-    Study {
-        tables: vec![figure.table.clone()],
-        figures: vec![figure],
-        is_of_papers: true,
-        ..Study::default()
-    }
+    Study::of_papers(vec![figure.table.clone()], vec![figure])
 }

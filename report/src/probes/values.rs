@@ -3,7 +3,8 @@
 use super::published::beside;
 use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::communication::bars;
+use crate::figures::multiples::{Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::papers::rodinia;
 use std::collections::HashMap;
@@ -62,12 +63,11 @@ impl<'a> Instructions<'a> {
     fn of(program: &'a ProgramSites<'a>) -> Self {
         // An instruction executes as often as its block.
         let block = |row: &SiteTotals<'a>| (row.site.function.as_str(), row.site.block);
-        let blocks: HashMap<(&str, u32), u64> = (program.sites.iter())
-            .filter(|row| row.site.at == At::Block)
+        let at = |at| program.sites.iter().filter(move |row| row.site.at == at);
+        let blocks: HashMap<_, _> = at(At::Block)
             .map(|row| (block(row), row.fields[0]))
             .collect();
-        let values = program.sites.iter().filter(|row| row.site.at == At::Value);
-        let all = values.filter_map(|totals| {
+        let all = at(At::Value).filter_map(|totals| {
             let [_, ones, ever_set, differing] = totals.fields[..] else {
                 return None;
             };
@@ -91,19 +91,12 @@ impl<'a> Instructions<'a> {
     /// Returns constant bits and scalar values in percent: first the dynamic ones, weighted by executions, then the static
     /// ones.
     fn shares(&self) -> [f64; 4] {
+        let sum = |value: &dyn Fn(&Instruction<'_>) -> u64| self.all.iter().map(value).sum();
         let share = |weight: fn(&Instruction<'_>) -> u64| {
-            let sum = |value: fn(&Instruction<'_>) -> u64| -> f64 {
-                self.all
-                    .iter()
-                    .map(|one| (weight(one) * value(one)) as f64)
-                    .sum()
-            };
-            let bits = sum(|one| one.bits.into());
-            let scalar = sum(|one| one.is_scalar.into());
-            [
-                percent(sum(|one| one.constant_bits.into()), bits),
-                percent(scalar, sum(|_| 1)),
-            ]
+            let constant = sum(&|one| weight(one) * u64::from(one.constant_bits));
+            let scalar = sum(&|one| weight(one) * u64::from(one.is_scalar));
+            let bits = sum(&|one| weight(one) * u64::from(one.bits));
+            [percent(constant, bits), percent(scalar, sum(&weight))]
         };
         let [dynamic, of_each] = [share(|one| one.executions), share(|_| 1)];
         [dynamic[0], dynamic[1], of_each[0], of_each[1]]
@@ -131,28 +124,22 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         "static_constant_bits_percent",
         "static_scalar_percent",
     ];
-    let measured = programs
-        .iter()
-        .map(|one| (one.name, one.shares().map(Some)));
+    let measured = (programs.iter()).map(|one| (one.name, one.shares().map(Some)));
+    let tables = vec![table, each(programs.iter().flat_map(|one| &one.all))];
     Ok(Study {
         published: beside((suite, &rodinia().values), quantities, measured),
-        tables: vec![table, each(programs.iter().flat_map(|one| &one.all))],
-        figures: vec![figure],
-        is_of_papers: true,
+        ..Study::of_papers(tables, vec![figure])
     })
 }
 
 fn plot(program: &Instructions<'_>) -> Plot {
-    let places = [0.12, 0.52, 1.12, 1.52];
-    let colours = [palette::BLUE, palette::ORANGE].into_iter().cycle();
-    let bars = places.into_iter().zip(program.shares()).zip(colours);
-    let bars = bars
-        .map(|((at, percent), colour)| Mark::Area((at, 0.0), (at + 0.35, percent / 100.0), colour));
+    let shares = program.shares().map(|percent| percent / 100.0);
+    let of = |first: usize| vec![shares[first], shares[first + 2]];
     Plot {
         title: program.name.to_owned(),
         x: Scale::bands(["dynamic".to_owned(), "static".to_owned()], ""),
         y: Scale::shares("share"),
-        marks: bars.collect(),
+        marks: bars(&[(of(0), palette::BLUE), (of(1), palette::ORANGE)]),
         ..Plot::default()
     }
 }
