@@ -61,6 +61,14 @@ impl Look {
         }
     }
 
+    pub(super) const fn bold(self, em: f64) -> Self {
+        Self {
+            em,
+            is_bold: true,
+            ..self
+        }
+    }
+
     fn font(&self, scale: f64) -> FontDesc<'static> {
         fonts();
         // `FontDesc::style` would not load the bold font.

@@ -36,10 +36,8 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     if !traced.is_empty() {
         figures.insert(3, strides(&traced));
     }
-    if applications
-        .iter()
-        .any(|(_, metrics)| !metrics.timeline.is_empty())
-    {
+    let mut metrics = applications.iter().map(|(_, metrics)| metrics);
+    if metrics.any(|metrics| !metrics.timeline.is_empty()) {
         figures.push(timeline(applications));
     }
     figures
@@ -74,10 +72,7 @@ pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
     let mut marks = Vec::new();
     for (series, (heights, colour)) in values.iter().enumerate() {
-        let shown = heights
-            .iter()
-            .enumerate()
-            .filter(|&(_, &height)| height > 0.0);
+        let shown = heights.iter().enumerate().filter(|it| *it.1 > 0.0);
         marks.extend(shown.map(|(band, &height)| {
             let left = band as f64 + 0.1 + width * series as f64;
             Mark::Area((left, 0.0), (left + width, height), *colour)
@@ -107,22 +102,17 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         let (low, high) = (size(rows.first()) * 0.75, size(rows.last()) * 1.5);
         let label = "transfer size (bytes, log scale)";
         let x = Scale::powers(low.max(1.0), high, label, |v| grouped(v as u64));
+        let tops = (rows.iter()).map(|row| (row.size_bytes as f64, row.cumulative_share));
         let mut points = vec![(x.low, 0.0)];
-        let mut share = 0.0;
-        for row in rows {
-            let size = row.size_bytes as f64;
-            points.extend([(size, share), (size, row.cumulative_share)]);
-            share = row.cumulative_share;
+        for (size, share) in tops.clone() {
+            let below = points[points.len() - 1].1;
+            points.extend([(size, below), (size, share)]);
         }
         points.push((x.high, 1.0));
         let mut marks = vec![Mark::Line(points, 2.0, palette::BLUE)];
         marks.truncate(rows.len());
         if rows.len() <= MOST_POINTS {
-            let point = |row: &TransferSizeRow| (row.size_bytes as f64, row.cumulative_share);
-            marks.extend(
-                rows.iter()
-                    .map(|row| Mark::Point(point(row), palette::BLUE)),
-            );
+            marks.extend(tops.map(|top| Mark::Point(top, palette::BLUE)));
         }
         Plot {
             note: match rows.len() {
@@ -179,8 +169,8 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         let exact: Vec<f64> = rows.iter().map(|row| row.share).collect();
         let published: Vec<f64> = rows.iter().map(|row| row.as_published_share).collect();
         let mut marks = bars(&[(exact, palette::GREEN), (published, palette::LIGHT_PURPLE)]);
+        let text = |at, crossing: u64| Mark::Text(at, bytes(crossing as f64));
         for (band, row) in (0..).map(f64::from).zip(rows) {
-            let text = |at, bytes_there: u64| Mark::Text(at, bytes(bytes_there as f64));
             marks.push(text((band + 0.3, row.share), row.crossing_bytes));
             let published = (band + 0.7, row.as_published_share);
             marks.push(text(published, row.as_published_bytes));

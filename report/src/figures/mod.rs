@@ -1,7 +1,5 @@
-//! Figures, each drawn from its table, as SVG and PNG, with the table as CSV.
-//!
-//! The files are on white and do not depend on the machine: the PNG's font is embedded in the program. In a page, a figure
-//! has the page's font and colours.
+//! Figures, each drawn from its table, as SVG and PNG on white that do not depend on the machine, with the table as CSV. In a
+//! page, a figure has the page's font and colours.
 
 mod canvas;
 pub mod communication;

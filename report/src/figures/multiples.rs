@@ -76,6 +76,8 @@ const LEFT: Look = Look::new(palette::BLACK, (HPos::Left, VPos::Center));
 const CENTRE: Look = Look::new(palette::GREY, (HPos::Center, VPos::Center));
 const RIGHT: Look = Look::new(palette::BLACK, (HPos::Right, VPos::Center));
 const BELOW: Look = Look::new(palette::BLACK, (HPos::Center, VPos::Top));
+const NOTE: Look = Look::new(palette::GREY, (HPos::Left, VPos::Center));
+const AXIS: Look = Look::new(palette::GREY, (HPos::Center, VPos::Top));
 const ABOVE: Look = Look::new(palette::BLACK, (HPos::Center, VPos::Bottom));
 
 impl Multiples {
@@ -152,24 +154,9 @@ impl Multiples {
         self.plots.len().clamp(1, COLUMNS)
     }
 
-    /// Returns the place, name and colour of each entry of the legend.
-    fn entries(&self) -> Vec<(At, &'static str, RGBColor)> {
-        let (mut x, mut y) = (MARGIN, 50.0);
-        let entries = self.legend.iter().map(|&(name, colour)| {
-            let width = 18.0 + LEFT.width(name) + 22.0;
-            if x + width > self.file_width() && x > MARGIN {
-                (x, y) = (MARGIN, y + 18.0);
-            }
-            x += width;
-            ((x - width, y), name, colour)
-        });
-        entries.collect()
-    }
-
     /// Returns the place of the sentence below the legend.
     fn below_legend(&self) -> f64 {
-        let entries = self.entries();
-        entries.last().map_or(50.0, |((_, y), ..)| y + 18.0)
+        50.0 + 18.0 * self.legend.len() as f64
     }
 
     fn file_width(&self) -> f64 {
@@ -195,20 +182,16 @@ impl Multiples {
 
     /// Draws the figure as in a file: the heading, the legend, and the plots in rows.
     pub(super) fn draw(&self) -> Vec<Shape> {
-        let title = Look {
-            em: 16.0,
-            is_bold: true,
-            ..LEFT
-        };
         // A figure with one plot is narrower than some titles.
         let room = self.file_width() - 2.0 * MARGIN;
-        let em = title.em * (room / title.width(&self.title)).min(1.0);
-        let title = Look { em, ..title };
+        let fitting = (room / LEFT.bold(16.0).width(&self.title)).min(1.0);
+        let title = LEFT.bold(16.0 * fitting);
         let mut shapes = vec![Shape::Text(self.title.clone(), (MARGIN, 24.0), title)];
-        for ((x, y), name, colour) in self.entries() {
-            let corners = [(x, y - 6.0), (x + 12.0, y + 6.0)];
-            shapes.push(Shape::Rectangle((corners, colour, String::new())));
-            shapes.push(Shape::Text(name.to_owned(), (x + 18.0, y), LEFT));
+        for (row, (name, colour)) in (0..).map(f64::from).zip(&self.legend) {
+            let y = 50.0 + 18.0 * row;
+            let corners = [(MARGIN, y - 6.0), (MARGIN + 12.0, y + 6.0)];
+            shapes.push(Shape::Rectangle((corners, *colour, String::new())));
+            shapes.push(Shape::Text(name.to_string(), (MARGIN + 18.0, y), LEFT));
         }
         let sentence = match self.plots.is_empty() && self.sentence.is_empty() {
             true => "No application was analysed.",
@@ -234,10 +217,10 @@ impl Multiples {
         let along = |(x, y): (f64, f64)| if is_upright { y } else { x };
         let middle = |a: &At, b: &At| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
         let (at, value, colour) = match mark {
-            Mark::Area(from, to, colour) if scale.logarithmic => {
-                (middle(from, to), along(*to), colour)
+            Mark::Area(from, to, colour) => {
+                let from_zero = if scale.logarithmic { 0.0 } else { along(*from) };
+                (middle(from, to), along(*to) - from_zero, colour)
             }
-            Mark::Area(from, to, colour) => (middle(from, to), along(*to) - along(*from), colour),
             Mark::Point(at, colour) => (*at, along(*at), colour),
             Mark::Line(points, _, colour) => match &points[..] {
                 [from, to] if along(*from) == along(*to) => (middle(from, to), along(*to), colour),
@@ -269,21 +252,13 @@ impl Multiples {
         let edge = corner.0 + room;
         let is_rows = self.layout == Layout::Rows;
         let start = if is_rows { corner.0 } else { left };
-        let name = Look {
-            em: 13.0,
-            is_bold: true,
-            ..LEFT
-        };
+        let name = LEFT.bold(13.0);
         let title = name.shortened(&plot.title, edge - start);
         let after = start + name.width(&title) + 8.0;
         let note = LEFT.shortened(&plot.note, (edge - after).max(20.0));
-        let grey = |look| Look {
-            colour: palette::GREY,
-            ..look
-        };
         let mut shapes = vec![
             Shape::Text(title, (start, top - 20.0), name),
-            Shape::Text(note, (after, top - 19.5), grey(LEFT)),
+            Shape::Text(note, (after, top - 19.5), NOTE),
         ];
 
         // Labels must not touch each other.
@@ -318,7 +293,7 @@ impl Multiples {
             is_upright: true,
             ..CENTRE
         };
-        shapes.push(Shape::Text(plot.x.label.clone(), below, grey(BELOW)));
+        shapes.push(Shape::Text(plot.x.label.clone(), below, AXIS));
         let beside = (corner.0 + 7.0, centre.1);
         shapes.push(Shape::Text(plot.y.label.clone(), beside, upright));
         for (index, (text, colour)) in (0..).map(f64::from).zip(plot.shades.iter().rev()) {
