@@ -50,12 +50,15 @@ crate::text_column!(Verdict);
 
 table! {
     /// One statement of the thesis about its figures.
-    pub struct Claim = "claims": Eq {
+    pub struct Claim = "claims": Eq, serde::Deserialize {
         claim: String = "C1 to C15";
         figure: String = "figure of the thesis";
         statement: String = "the thesis's statement, paraphrased";
+        #[serde(skip)]
         verdict: Verdict = "holds, differs or not-measurable";
+        #[serde(skip)]
         numbers: String = "the rule and the numbers that decide";
+        #[serde(skip)]
         published: String =
             "if it differs: whether the published numbers bear it out; empty in runs of other sizes";
     }
@@ -74,10 +77,9 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
     let all: Option<Vec<&Program<'_>>> = PROGRAMS.iter().map(find).collect();
     let six = all.and_then(|all| Some(rules::Six::new(all.try_into().ok()?)));
     (statements().into_iter().zip(rules::JUDGES))
-        .map(|(statement, judge)| {
+        .map(|(claim, judge)| {
             let no_strides = |it: &Program<'_>| it.metrics.strides.is_empty();
-            let lacks_traces =
-                statement.figure == rules::OF_STRIDES && programs.iter().any(no_strides);
+            let lacks_traces = claim.figure == rules::OF_STRIDES && programs.iter().any(no_strides);
             let (verdict, numbers) = match six.as_ref().map(judge) {
                 Some(_) if lacks_traces => (Verdict::NotMeasurable, "needs traces".to_owned()),
                 Some((true, numbers)) => (Verdict::Holds, numbers),
@@ -88,16 +90,14 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
                 }
             };
             let published = match verdict {
-                Verdict::Differs if is_published_run => judge_published(&statement.figure, judge),
+                Verdict::Differs if is_published_run => judge_published(&claim.figure, judge),
                 _ => String::new(),
             };
             Claim {
-                claim: statement.claim,
-                figure: statement.figure,
-                statement: statement.statement,
                 verdict,
                 numbers,
                 published,
+                ..claim
             }
         })
         .collect()

@@ -7,11 +7,12 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use beside::{Agreement, Beside, Line, beside, by_program, lines, summary};
+pub(crate) use beside::{Agreement, Beside, beside, by_program, lines, summary};
 pub use document::write;
 pub(crate) use judged::{JUDGED, program};
 pub(crate) use measured::Reproduction;
 
+use crate::claims::Claim;
 use serde::{Deserialize, Serialize};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
@@ -117,17 +118,10 @@ crate::text_column!(Quantity);
 
 #[derive(Deserialize)]
 struct Data {
-    statements: Vec<Statement>,
+    statements: Vec<Claim>,
     sources: Vec<Source>,
     reasons: Vec<Reason>,
     series: Vec<Series>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct Statement {
-    pub(crate) claim: String,
-    pub(crate) figure: String,
-    pub(crate) statement: String,
 }
 
 /// Source of quantities: the output of a notebook, or a plot.
@@ -174,22 +168,19 @@ fn data() -> Data {
     }
 }
 
-pub(crate) fn statements() -> Vec<Statement> {
+/// Returns the statements of the thesis, not yet judged.
+pub(crate) fn statements() -> Vec<Claim> {
     data().statements
 }
 
 /// Returns the source of a figure's numbers; `None` if none are published.
 pub(crate) fn source(figure: &str) -> Option<String> {
-    let sources = data().sources;
-    let mut sources = sources
-        .iter()
-        .filter(|source| source.quantities.iter().any(|it| it.figure() == figure));
-    let source = sources.next()?;
-    match (&source.notebook, &source.read_off) {
-        (Some(notebook), _) => Some(format!("the thesis's notebook {notebook}")),
-        (None, Some(plot)) => Some(format!("read off {plot}")),
-        (None, None) => None,
-    }
+    let is_of = |source: &Source| source.quantities.iter().any(|it| it.figure() == figure);
+    let source = data().sources.into_iter().find(is_of)?;
+    let notebook = source
+        .notebook
+        .map(|it| format!("the thesis's notebook {it}"));
+    notebook.or_else(|| Some(format!("read off {}", source.read_off?)))
 }
 
 pub(crate) fn has_programs(run: &RunSummary) -> bool {
