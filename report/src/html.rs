@@ -1,7 +1,6 @@
 //! Parts of pages; `maud` escapes all text.
 
 use crate::figures;
-use crate::papers::Work;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 const STYLE: &str = include_str!("style.css");
@@ -90,23 +89,11 @@ impl Render for Cell {
 }
 
 /// Renders a table from rows of column names and cells. The first column names the rows.
-pub(crate) fn table<const COLUMNS: usize>(
+pub(crate) fn table<N: AsRef<str>, R: IntoIterator<Item = (N, Cell)>>(
     caption: &str,
-    rows: impl IntoIterator<Item = [(&'static str, Cell); COLUMNS]>,
+    rows: impl IntoIterator<Item = R>,
 ) -> Markup {
-    let mut rows = rows.into_iter().peekable();
-    let column = |(name, cell): &(&'static str, Cell)| (*name, matches!(cell, Cell::Number(_)));
-    let columns: Vec<_> = rows.peek().into_iter().flatten().map(column).collect();
-    let cells = rows.map(|row| row.into_iter().map(|(_, cell)| cell).collect());
-    table_of(caption, &columns, cells)
-}
-
-/// Renders a table whose first column names the rows. `columns` has each name, and whether the column has numbers.
-pub(crate) fn table_of(
-    caption: &str,
-    columns: &[(impl AsRef<str>, bool)],
-    rows: impl IntoIterator<Item = Vec<Cell>>,
-) -> Markup {
+    let rows = rows.into_iter().map(Vec::from_iter).collect::<Vec<_>>();
     let name = id("table", caption);
     html! {
         // Focusable, so that wide tables can be scrolled by keyboard.
@@ -115,15 +102,15 @@ pub(crate) fn table_of(
                 caption id=(name) { (caption) }
                 thead {
                     tr {
-                        @for (name, numbers) in columns {
-                            th scope="col" class=[numbers.then_some("number")] { (name.as_ref()) }
+                        @for (name, cell) in rows.iter().take(1).flatten() {
+                            th scope="col" class=[matches!(cell, Cell::Number(_)).then_some("number")] { (name.as_ref()) }
                         }
                     }
                 }
                 tbody {
-                    @for row in rows {
+                    @for row in &rows {
                         tr {
-                            @for (index, cell) in row.iter().enumerate() {
+                            @for (index, (_, cell)) in row.iter().enumerate() {
                                 @if index == 0 {
                                     th scope="row" class=[cell.class()] { (cell) }
                                 } @else {
@@ -147,7 +134,7 @@ pub(crate) fn first_of(most: usize, rows: usize, file: &str) -> Markup {
     }
 }
 
-pub(crate) fn section(id: &str, heading: impl Render, content: Markup) -> Markup {
+pub(crate) fn section(id: &str, heading: impl Render, content: &Markup) -> Markup {
     html! {
         section aria-labelledby=(id) { h2 id=(id) { (heading) } (content) }
     }
@@ -163,16 +150,13 @@ pub(crate) fn link(id: &str, text: &str) -> Markup {
     html! { a href={ "#" (id) } { (text) } }
 }
 
-/// Renders a table of contents from the ids and names of the page's parts, with a mark after the names of some.
-pub(crate) fn contents(
-    parts: impl IntoIterator<Item = (String, String)>,
-    mark: impl Fn(&str) -> Markup,
-) -> Markup {
+/// Renders a table of contents.
+pub(crate) fn contents(entries: impl IntoIterator<Item = impl Render>) -> Markup {
     html! {
         nav aria-label="Contents" {
             ul {
                 li { a href="#top" { "↑ Top" } }
-                @for (id, name) in parts { li { (link(&id, &name)) (mark(&id)) } }
+                @for entry in entries { li { (entry) } }
             }
         }
     }
@@ -191,12 +175,6 @@ pub(crate) fn fold(summary: &str, open: bool, content: Markup) -> Markup {
     html! {
         details open[open] { summary { (summary) } (content) }
     }
-}
-
-pub(crate) fn references<'a>(works: impl IntoIterator<Item = &'a Work>) -> Markup {
-    let works = works.into_iter().map(|work| (work.name, work.citation));
-    let works = description_list(&works.collect::<Vec<_>>());
-    section("references", "References", works)
 }
 
 /// Formats a whole number with its digits in groups of three.

@@ -63,7 +63,7 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
     claims::evaluate(&programs.collect::<Vec<_>>(), fits(run))
 }
 
-pub(super) fn section(
+pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Beside],
@@ -73,7 +73,7 @@ pub(super) fn section(
     }
     let without = measured.iter().filter(|(_, it)| it.strides.is_empty());
     let without: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
-    let content = html! {
+    Ok(html! {
         p {
             "A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
              The tables behind the figures are in " code { "tables/" } "; " code { "figures/" } " contains each figure as SVG, PNG and CSV. \
@@ -84,15 +84,19 @@ pub(super) fn section(
         }
         (published::introduction(run, rows))
         @for figure in side_by_side(measured, rows) {
-            (embed(&figure, figure.name)?)
-            (published::beneath(figure.name, rows))
+            (with_published(&figure, rows)?)
         }
-    };
-    Ok(html::section("communication", "Communication", content))
+    })
+}
+
+/// Renders a figure of all programs, with a table of published values below.
+pub(super) fn with_published(figure: &Multiples, rows: &[Beside]) -> Result<Markup> {
+    let drawing = embed(figure, figure.name)?;
+    Ok(html! { (drawing) (published::beneath(figure.name, rows)) })
 }
 
 pub(super) fn thesis() -> Markup {
-    html::link("references", RIEBER.name)
+    html::link("references", RIEBER.0)
 }
 
 /// Renders the tables of one benchmark, and its figures unless it is the only one, whose figures the page has already.
@@ -100,7 +104,7 @@ pub(super) fn of_benchmark(
     name: &str,
     measured: &[(String, Metrics)],
     is_single: bool,
-    folder: Option<&Path>,
+    folder: &Path,
 ) -> Result<Markup> {
     let Some(metrics) = of(measured, name) else {
         return Ok(html! {});
@@ -114,7 +118,7 @@ pub(super) fn of_benchmark(
     Ok(html! {
         (places::bounds(name, metrics))
         (places::carriers(name, metrics))
-        @if let Some(folder) = folder { (source::section(folder, name, metrics)) }
+        (source::section(folder, name, metrics))
         @if !is_single { (fold(&summary, false, figures)) }
         (places::details(name, metrics))
     })
@@ -125,7 +129,7 @@ pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
     Ok(html::figure(drawing, figure.description))
 }
 
-pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
+pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     if claims.is_empty() {
         return html! {};
     }
@@ -155,7 +159,6 @@ pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
             ("Published numbers", Cell::Text(claim.published)),
         ]
     });
-    let heading = "What the thesis states, and what was measured";
-    let table = table("Statements of the thesis", rows);
-    html::section("claims", heading, html! { (introduction) (table) })
+    let caption = "What the thesis states, and what was measured";
+    html! { (introduction) (table(caption, rows)) }
 }

@@ -6,7 +6,7 @@ use super::{only_program, single, to_section};
 use crate::claims::{Claim, Verdict};
 use crate::figures::maps;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{self, Cell, DASH, Meaning, counted, description_list, link, table};
+use crate::html::{Cell, DASH, Meaning, counted, description_list, link, table};
 use crate::published::{Agreement, Beside, SIZE, by_program};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ pub(super) fn outcome(run: &RunSummary) -> Markup {
     }
 }
 
-pub(super) fn section(
+pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Beside],
@@ -115,7 +115,7 @@ pub(super) fn section(
         let words = within.in_words(it.in_situ, |count| bytes(count as f64))?;
         Some((it, words))
     });
-    let content = html! {
+    html! {
         (thesis(run, rows, claims))
         @for (benchmark, check) in all.iter().take(WARNINGS) {
             p.warning { "Warning: " (to_section(benchmark)) ": " (check.detail) }
@@ -131,8 +131,7 @@ pub(super) fn section(
                     run.benchmarks.iter().map(|it| row(it, of(measured, &it.name)))))
             },
         }
-    };
-    html! { @if !content.0.is_empty() { (html::section("findings", "Findings", content)) } }
+    }
 }
 
 /// Renders the numbers of published values and statements of the thesis that the run reproduces.
@@ -264,7 +263,7 @@ fn top_array(metrics: &Metrics) -> Option<String> {
 
 /// Describes the line that loads the most communicated bytes, and the line that stored them if it is known.
 fn top_line(metrics: &Metrics) -> Option<String> {
-    if let Some(((reader, writer, _), top)) = flows(metrics).first() {
+    if let Some(((writer, reader, _), top)) = flows(metrics).first() {
         let flows = metrics.line_flows.iter();
         let all: u64 = flows.map(|row| row.communicated_loaded_bytes).sum();
         let (reader, writer) = (place(*reader), place(*writer));

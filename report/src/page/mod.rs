@@ -13,9 +13,7 @@ pub use source::source_file;
 
 use crate::error::Result;
 use crate::figures::{self, data_volume};
-use crate::html::{
-    self, Cell, DASH, description_list, document, id, link, references, section, table,
-};
+use crate::html::{self, Cell, DASH, description_list, document, id, link, section, table};
 use crate::papers::RIEBER;
 use crate::published::{Beside, of_run};
 use maud::{Markup, html};
@@ -59,70 +57,74 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
         }
     }
     let path = folder.join("index.html");
-    let page = page(run, &measured, Some(folder))?;
+    let page = page(run, &measured, folder)?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
-/// Renders the page without source lines, which are in the run's folder.
-pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
-    page(run, measured, None)
-}
-
-fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>) -> Result<String> {
+/// Renders the page of a run, with the source lines that its folder has.
+pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> Result<String> {
     let rows = of_run(run, measured);
     let claims = communication::claims(run, measured);
     let is_single = single(run).is_some();
-    let findings = front::section(run, measured, &rows, &claims);
-    let figures = [
-        ("volume", "Data volume", volume(run, &rows)?),
-        (
-            "communication",
-            "Communication",
-            communication::section(run, measured, &rows)?,
-        ),
-        (
-            "published",
-            "Published and measured values",
-            published::section(&rows),
-        ),
-        (
-            "claims",
-            "Statements of the thesis",
-            communication::claims_section(run, claims),
-        ),
-    ];
-    let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
+    let part = |id: &str, name: &str, content| Part {
+        id: id.to_owned(),
+        entry: link(id, name),
+        heading: html! { (name) },
+        content,
+    };
+    let findings = front::content(run, measured, &rows, &claims);
     let mut parts = vec![
-        named(("findings", "Findings", findings)),
-        named(("failures", "Failures", failures(run))),
+        part("findings", "Findings", findings),
+        part("failures", "Failures", failures(run)),
     ];
     if !is_single {
-        parts.push(named(("results", "Counts and times", results(run))));
+        parts.push(part("results", "Counts and times", results(run)));
     }
+    let communication = communication::content(run, measured, &rows)?;
+    let published = published::content(&rows);
+    let claims = communication::claims_content(run, claims);
+    let figures = [
+        part("volume", "Data volume", volume(run, &rows)?),
+        part("communication", "Communication", communication),
+        part("published", "Published and measured values", published),
+        part("claims", "Statements of the thesis", claims),
+    ];
     let benchmarks = run.benchmarks.iter().map(|it| {
-        let part = benchmark::section(it, measured, is_single, folder)?;
-        Ok((id("benchmark", &it.name), it.name.clone(), part))
+        Ok(Part {
+            id: id("benchmark", &it.name),
+            entry: html! { (to_section(it)) (front::mark(it)) },
+            heading: benchmark::heading(it),
+            content: benchmark::content(it, measured, is_single, folder)?,
+        })
     });
     let benchmarks = benchmarks.collect::<Result<Vec<_>>>()?;
-    let figures = figures.into_iter().map(named);
     // The kernels, arrays and lines of a single program come before its figures.
     match is_single {
         true => parts.extend(benchmarks.into_iter().chain(figures)),
-        false => parts.extend(figures.chain(benchmarks)),
+        false => parts.extend(figures.into_iter().chain(benchmarks)),
     }
-    parts.push(named(("provenance", "Provenance", provenance(run))));
-    parts.push(named(("references", "References", references([&RIEBER]))));
-    parts.retain(|(.., part)| !part.0.is_empty());
-    let entries = parts.iter().map(|(id, name, _)| (id.clone(), name.clone()));
-    let mark = |part: &str| {
-        let mut benchmarks = run.benchmarks.iter();
-        let found = benchmarks.find(|it| id("benchmark", &it.name) == part);
-        found.map(front::mark).unwrap_or_default()
-    };
-    let header = html! { (front::outcome(run)) (html::contents(entries, mark)) };
-    let main = html! { @for (.., part) in &parts { (part) } };
+    parts.push(part("provenance", "Provenance", provenance(run)));
+    parts.push(part(
+        "references",
+        "References",
+        description_list(&[RIEBER]),
+    ));
+    parts.retain(|part| !part.content.0.is_empty());
+    let entries = parts.iter().map(|part| &part.entry);
+    let header = html! { (front::outcome(run)) (html::contents(entries)) };
+    let main = html! { @for part in &parts { (section(&part.id, &part.heading, &part.content)) } };
     Ok(document(&front::title(run), &header, &main))
+}
+
+/// A section of the page.
+struct Part {
+    id: String,
+    /// Line of the table of contents.
+    entry: Markup,
+    heading: Markup,
+    /// Empty for a section that the page leaves out.
+    content: Markup,
 }
 
 /// Renders a link to the section of a benchmark.
@@ -145,7 +147,7 @@ fn single(run: &RunSummary) -> Option<&BenchmarkSummary> {
 fn results(run: &RunSummary) -> Markup {
     let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
     let rows = run.benchmarks.iter().map(result_row);
-    section("results", "Counts and times", table(caption, rows))
+    table(caption, rows)
 }
 
 fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 11] {
@@ -174,13 +176,12 @@ fn seconds(value: Option<f64>) -> Cell {
 fn failures(run: &RunSummary) -> Markup {
     let failed = run.benchmarks.iter();
     let failed = failed.filter_map(|it| Some((it, it.failure.as_ref()?)));
-    let failures = html! {
+    html! {
         @for (benchmark, failure) in failed {
             h3 { (to_section(benchmark)) ": " (failure.kind) }
             pre { (failure.message) }
         }
-    };
-    html! { @if !failures.0.is_empty() { (section("failures", "Failures", failures)) } }
+    }
 }
 
 fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {
@@ -189,11 +190,7 @@ fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {
     if figure.plots.is_empty() {
         return Ok(html! {});
     }
-    let content = html! {
-        (communication::embed(&figure, figure.name)?)
-        (published::beneath(figure.name, rows))
-    };
-    Ok(section("volume", "Data volume", content))
+    communication::with_published(&figure, rows)
 }
 
 fn provenance(run: &RunSummary) -> Markup {
@@ -233,7 +230,7 @@ fn provenance(run: &RunSummary) -> Markup {
         Some([("Benchmark", name), ("Digest", digest)])
     });
     let mut digests = digests.peekable();
-    let content = html! {
+    html! {
         (description_list(&facts))
         @if digests.peek().is_some() { (table("Digests of all accesses", digests)) }
         @if inputs.peek().is_some() {
@@ -241,8 +238,7 @@ fn provenance(run: &RunSummary) -> Markup {
         } @else {
             p { "No benchmark read an input file." }
         }
-    };
-    section("provenance", "Provenance", content)
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) struct Flow {
     pairs: u64,
 }
 
-/// The loading line, the storing line and the array.
+/// The storing line, the loading line and the array.
 pub(super) type Ends<'a> = ((&'a str, u32), (&'a str, u32), &'a str);
 
 /// Returns the flows from line to line, most bytes first.
@@ -42,7 +42,7 @@ pub(super) fn flows(metrics: &Metrics) -> Vec<(Ends<'_>, Flow)> {
     for row in &metrics.line_flows {
         let writer = (row.writer_file.as_str(), row.writer_line);
         let reader = (row.reader_file.as_str(), row.reader_line);
-        let flow = flows.entry((reader, writer, &row.array)).or_default();
+        let flow = flows.entry((writer, reader, &row.array)).or_default();
         flow.bytes += row.communicated_loaded_bytes;
         flow.other_cta_bytes += row.other_cta_bytes;
         flow.pairs += 1;
@@ -60,8 +60,8 @@ fn line_flows(name: &str, metrics: &Metrics) -> Markup {
     let heading = "Lines that store what other lines load";
     listed(heading, table, &flows(metrics), |(ends, flow)| {
         [
-            ("Loading line", Cell::Code(place(ends.0))),
-            ("Storing line", Cell::Code(place(ends.1))),
+            ("Loading line", Cell::Code(place(ends.1))),
+            ("Storing line", Cell::Code(place(ends.0))),
             ("Array", Cell::Code(display_name(ends.2))),
             ("Loaded", size(flow.bytes)),
             ("From other CTAs", size(flow.other_cta_bytes)),

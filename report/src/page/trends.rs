@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
 use crate::figures::{self, palette};
-use crate::html::{self, Cell, DASH, contents, document, id, section};
+use crate::html::{self, Cell, DASH, contents, document, id, link, section};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,9 +26,6 @@ table_from! {
     }
 }
 
-/// Comparable runs (same suite, size, device and kind: traced or in situ), ordered by start.
-type Groups<'a> = BTreeMap<(&'a str, &'a str, &'a str, bool), Vec<&'a RunSummary>>;
-
 struct Quantity {
     name: &'static str,
     title: &'static str,
@@ -44,10 +41,8 @@ const QUANTITIES: [Quantity; 3] = [
         description: "Kernel time of the traced program divided by that of the untraced one, for each run.",
         label: "traced / untraced",
         of: |program| {
-            ratio(
-                program.seconds.traced_kernel?,
-                program.seconds.native_kernel?,
-            )
+            let seconds = program.seconds;
+            ratio(seconds.traced_kernel?, seconds.native_kernel?)
         },
     },
     Quantity {
@@ -136,12 +131,14 @@ impl Quantity {
     }
 }
 
-fn groups(runs: &[RunSummary]) -> Groups<'_> {
-    let mut groups = Groups::new();
+/// Returns comparable runs (same suite, size, device and kind: traced or in situ) by their heading, ordered by start.
+fn groups(runs: &[RunSummary]) -> BTreeMap<String, Vec<&RunSummary>> {
+    let mut groups = BTreeMap::<_, Vec<_>>::new();
     for run in runs {
-        let in_situ = run.benchmarks.iter().any(|program| program.in_situ);
-        let key = (&*run.suite, &*run.size, &*run.device, in_situ);
-        groups.entry(key).or_default().push(run);
+        let is_in_situ = run.benchmarks.iter().any(|program| program.in_situ);
+        let how = if is_in_situ { ", in situ" } else { "" };
+        let heading = format!("{}, size {}, {}{how}", run.suite, run.size, run.device);
+        groups.entry(heading).or_default().push(run);
     }
     for group in groups.values_mut() {
         group.sort_by_key(|run| &run.started);
@@ -151,29 +148,26 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
 
 /// Writes `index.html` and the figures with their tables into `folder`, which it creates. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
-    let groups = groups(runs);
-    let (mut parts, mut sections) = (Vec::new(), Vec::new());
-    for (number, ((suite, size, device, in_situ), group)) in groups.iter().enumerate() {
-        let how = if *in_situ { ", in situ" } else { "" };
-        let heading = format!("{suite}, size {size}, {device}{how}");
+    let (mut entries, mut sections) = (Vec::new(), Vec::new());
+    for (number, (heading, group)) in groups(runs).into_iter().enumerate() {
         let mut drawings = Vec::new();
         for quantity in &QUANTITIES {
-            let figure = quantity.figure(group);
+            let figure = quantity.figure(&group);
             if !figure.plots.is_empty() {
                 // Names come from files and are not safe as folder names.
                 figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
                 drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
             }
         }
-        let content = html! { (nights(&heading, group)) @for drawing in drawings { (drawing) } };
+        let content = html! { (nights(&heading, &group)) @for drawing in drawings { (drawing) } };
         let part = id("suite", &number.to_string());
-        sections.push(section(&part, &heading, content));
-        parts.push((part, heading));
+        sections.push(section(&part, &heading, &content));
+        entries.push(link(&part, &heading));
     }
     fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let path = folder.join("index.html");
     let title = format!("Trends of {} runs", runs.len());
-    let header = contents(parts, |_| html! {});
+    let header = contents(entries);
     let main = html! { @for section in sections { (section) } };
     let page = document(&title, &header, &main);
     fs::write(&path, page).map_err(FileError::at("write", &path))?;

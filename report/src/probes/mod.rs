@@ -1,15 +1,4 @@
-//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI.
-//!
-//! | probe | tables | figures |
-//! |---|---|---|
-//! | `basic-blocks` | `hottest-blocks`, `basic-blocks` | `hot-regions` (Ocelot, figure 4) |
-//! | `branches` | `branches` (SASSI, table 1), `branch-sites` | `branch-divergence` (SASSI, figure 5) |
-//! | `memory-divergence` | `memory-divergence`, `unique-lines`, `divergence-matrix` | `unique-lines` (figure 7), `divergence-matrix` (figure 8) |
-//! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
-//! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
-//!
-//! Any other probe has `largest-totals`. `overheads` has the cost of every probe (SASSI, table 3; Ocelot, figure 5), and
-//! `published` compares results with SASSI's.
+//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI; `docs/probes.md` lists them.
 
 mod blocks;
 mod branches;

@@ -3,7 +3,9 @@
 use super::Study;
 use crate::error::Result;
 use crate::figures;
-use crate::html::{self, Cell, DASH, document, first_of, fold, id, references, table_of};
+use crate::html::{
+    self, Cell, DASH, description_list, document, first_of, fold, id, section, table,
+};
 use crate::papers::STUDIES;
 use maud::{Markup, html};
 use superstep_table::Table;
@@ -28,28 +30,29 @@ pub fn page(
         }
     };
     let main = html! {
-        (html::section(&heading, what, content))
-        @if study.is_of_papers { (references(&STUDIES)) }
+        (section(&heading, what, &content))
+        @if study.is_of_papers { (section("references", "References", &description_list(&STUDIES))) }
     };
     Ok(document(title, &html! {}, &main))
 }
 
 fn rows(own: &Table, is_first: bool) -> Markup {
     let name = own.name().replace('-', " ");
-    let columns: Vec<_> = (own.columns())
-        .map(|column| (heading(column.name, column.unit), column.is_number))
-        .collect();
+    let columns = || {
+        own.columns()
+            .map(|column| heading(column.name, column.unit))
+    };
     let shown = (0..own.rows().min(MOST_ROWS)).map(|row| {
-        let cells = own.texts(row).into_iter().zip(&columns);
-        let cells = cells.map(|(text, (_, is_number))| match text {
-            Some(text) if !is_number => Cell::Text(text),
+        let cells = own.texts(row).into_iter().zip(own.columns());
+        let cells = cells.map(|(text, column)| match text {
+            Some(text) if !column.is_number => Cell::Text(text),
             text => Cell::Number(text.unwrap_or(DASH.to_owned())),
         });
-        cells.collect()
+        columns().zip(cells).collect::<Vec<_>>()
     });
     let file = format!("{}.csv", own.name());
     let table = html! {
-        (table_of(&name, &columns, shown))
+        (table(&name, shown))
         (first_of(MOST_ROWS, own.rows(), &file))
     };
     match own.rows() > MOST_ROWS / 2 {

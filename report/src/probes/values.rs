@@ -8,21 +8,28 @@ use crate::figures::multiples::{Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::papers::rodinia;
 use std::collections::HashMap;
+use superstep_table::{Table, table};
 use superstep_trace::probe::At;
 
-/// An executed instruction that has a value.
-struct Instruction<'a> {
-    totals: &'a SiteTotals<'a>,
-    bits: u32,
-    executions: u64,
-    constant_bits: u32,
-    is_scalar: bool,
+table! {
+    /// One instruction with a value.
+    struct Instruction = "value-sites" {
+        program: String = "the program";
+        function: String = "the function";
+        file: String = "source file";
+        line: u64 = "source line; 0 when unknown";
+        what: String = "the instruction's operation";
+        bits: u64 ["bits"] = "width of the value";
+        executions: u64 ["warp executions"] = "executions by warps";
+        constant_bits: u64 ["bits"] = "bits that never changed";
+        is_scalar: bool = "whether all threads of a warp always had the same value";
+    }
 }
 
 /// Instructions of a program.
 struct Instructions<'a> {
     name: &'a str,
-    all: Vec<Instruction<'a>>,
+    all: Vec<Instruction>,
 }
 
 table_from! {
@@ -44,21 +51,6 @@ table_from! {
     }
 }
 
-table_from! {
-    /// One instruction with a value.
-    fn each<'a>(value, &'a Instruction<'a>) = "value-sites" {
-        program: String = "the program" => value.totals.program.to_owned();
-        function: String = "the function" => value.totals.function.clone();
-        file: String = "source file" => value.totals.site.file.clone();
-        line: u64 = "source line; 0 when unknown" => value.totals.site.line.into();
-        what: String = "the instruction's operation" => value.totals.site.what.clone();
-        bits: u64 ["bits"] = "width of the value" => value.bits.into();
-        executions: u64 ["warp executions"] = "executions by warps" => value.executions;
-        constant_bits: u64 ["bits"] = "bits that never changed" => value.constant_bits.into();
-        is_scalar: bool = "whether all threads of a warp always had the same value" => value.is_scalar;
-    }
-}
-
 impl<'a> Instructions<'a> {
     fn of(program: &'a ProgramSites<'a>) -> Self {
         // An instruction executes as often as its block.
@@ -75,10 +67,14 @@ impl<'a> Instructions<'a> {
             let bits = totals.site.width.min(64);
             let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
             Some(Instruction {
-                totals,
-                bits,
+                program: program.name.to_owned(),
+                function: totals.function.clone(),
+                file: totals.site.file.clone(),
+                line: totals.site.line.into(),
+                what: totals.site.what.clone(),
+                bits: bits.into(),
                 executions,
-                constant_bits: ((ones | !ever_set) & mask).count_ones(),
+                constant_bits: ((ones | !ever_set) & mask).count_ones().into(),
                 is_scalar: differing == 0,
             })
         });
@@ -91,11 +87,11 @@ impl<'a> Instructions<'a> {
     /// Returns constant bits and scalar values in percent: first the dynamic ones, weighted by executions, then the static
     /// ones.
     fn shares(&self) -> [f64; 4] {
-        let sum = |value: &dyn Fn(&Instruction<'_>) -> u64| self.all.iter().map(value).sum();
-        let share = |weight: fn(&Instruction<'_>) -> u64| {
-            let constant = sum(&|one| weight(one) * u64::from(one.constant_bits));
+        let sum = |value: &dyn Fn(&Instruction) -> u64| self.all.iter().map(value).sum();
+        let share = |weight: fn(&Instruction) -> u64| {
+            let constant = sum(&|one| weight(one) * one.constant_bits);
             let scalar = sum(&|one| weight(one) * u64::from(one.is_scalar));
-            let bits = sum(&|one| weight(one) * u64::from(one.bits));
+            let bits = sum(&|one| weight(one) * one.bits);
             [percent(constant, bits), percent(scalar, sum(&weight))]
         };
         let [dynamic, of_each] = [share(|one| one.executions), share(|_| 1)];
@@ -125,7 +121,8 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         "static_scalar_percent",
     ];
     let measured = (programs.iter()).map(|one| (one.name, one.shares().map(Some)));
-    let tables = vec![table, each(programs.iter().flat_map(|one| &one.all))];
+    let sites: Vec<_> = programs.iter().flat_map(|one| &one.all).collect();
+    let tables = vec![table, Table::of(sites)];
     Ok(Study {
         published: beside((suite, &rodinia().values), quantities, measured),
         ..Study::of_papers(tables, vec![figure])
