@@ -18,7 +18,7 @@ pub(crate) const SHADES: [RGBColor; 6] = [
 ];
 
 /// Names of maps in the table, which are also the suffixes of their figures' names.
-pub(super) const FIRST: &str = "first";
+pub(crate) const FIRST: &str = "first";
 pub(super) const PART: &str = "part";
 pub(crate) const WHOLE: &str = "whole";
 

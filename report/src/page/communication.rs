@@ -15,12 +15,9 @@ use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
-/// Metrics of a run's benchmarks, by name, in the run's order.
-pub type Measured = Vec<(String, Metrics)>;
-
-/// Reads the tables of every benchmark of the run in `folder` that has tables.
-pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
-    let mut measured = Measured::new();
+/// Reads the tables of every benchmark of the run in `folder` that has tables. Returns names and metrics in the run's order.
+pub fn measured(folder: &Path, run: &RunSummary) -> Result<Vec<(String, Metrics)>> {
+    let mut measured = Vec::new();
     for benchmark in &run.benchmarks {
         if let Some(mut metrics) = Metrics::read(&folder.join("tables").join(&benchmark.name))? {
             metrics.cta_blocks = benchmark.cta_blocks;
@@ -31,7 +28,7 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
 }
 
 /// Returns the metrics of the benchmark with this name, if it has some.
-pub(super) fn of<'a>(measured: &'a [(String, Metrics)], name: &str) -> Option<&'a Metrics> {
+pub(crate) fn metrics_of<'a>(measured: &'a [(String, Metrics)], name: &str) -> Option<&'a Metrics> {
     let mut measured = measured.iter();
     Some(&measured.find(|(measured, _)| measured == name)?.1)
 }
@@ -57,7 +54,7 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
             loaded_bytes: bytes.with_atomics()[0],
             stored_bytes: communication.stored_bytes,
             share: communication.share,
-            metrics: Cow::Borrowed(of(measured, &benchmark.name)?),
+            metrics: Cow::Borrowed(metrics_of(measured, &benchmark.name)?),
         })
     });
     claims::evaluate(&programs.collect::<Vec<_>>(), fits(run))
@@ -106,7 +103,7 @@ pub(super) fn of_benchmark(
     is_single: bool,
     folder: &Path,
 ) -> Result<Markup> {
-    let Some(metrics) = of(measured, name) else {
+    let Some(metrics) = metrics_of(measured, name) else {
         return Ok(html! {});
     };
     let figures = html! {

@@ -1,6 +1,6 @@
 //! The first screen of a run's page: published values and statements that hold, warnings, and a row for each program.
 
-use super::communication::of;
+use super::communication::metrics_of;
 use super::places::{file_name, flows, place};
 use super::{only_program, single, to_section};
 use crate::claims::{Claim, Verdict};
@@ -125,10 +125,10 @@ pub(super) fn content(
             p.warning { "Note: " (to_section(benchmark)) ": " (words) }
         }
         @match single(run) {
-            Some(benchmark) => (one(benchmark, of(measured, &benchmark.name))),
+            Some(benchmark) => (one(benchmark, metrics_of(measured, &benchmark.name))),
             None => div.findings {
                 (table("Programs; shares are of stored bytes (communicated) and loaded bytes (within launches)",
-                    run.benchmarks.iter().map(|it| row(it, of(measured, &it.name)))))
+                    run.benchmarks.iter().map(|it| row(it, metrics_of(measured, &it.name)))))
             },
         }
     }

@@ -8,7 +8,8 @@ mod published;
 mod source;
 pub mod trends;
 
-pub use communication::{Measured, measured};
+pub use communication::measured;
+pub(crate) use communication::metrics_of;
 pub use source::source_file;
 
 use crate::error::Result;

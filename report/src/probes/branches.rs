@@ -1,7 +1,6 @@
 //! Conditional branches and their divergence: SASSI's table 1 and figure 5.
 
-use super::published::beside;
-use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};

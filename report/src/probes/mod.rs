@@ -7,7 +7,6 @@ mod memory;
 mod outcomes;
 mod overheads;
 mod page;
-mod published;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -20,9 +19,9 @@ pub use totals::place;
 
 use crate::error::Result;
 use crate::figures::multiples::Multiples;
-use published::PublishedRow;
+use crate::papers::RODINIA;
 use std::collections::BTreeMap;
-use superstep_table::Table;
+use superstep_table::{Table, table};
 use superstep_trace::{PointSite, ProbeResults, ProbeSpec, display_name};
 
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +35,16 @@ impl<'a> Program<'a> {
         let mut probes = self.results.modules.iter();
         let probe = probes.find_map(|it| it.defined.as_ref())?;
         Some(&probe.spec)
+    }
+}
+
+table! {
+    /// A number of one program, and the same number from the paper.
+    pub struct PublishedRow = "published" {
+        program: String = "the program";
+        quantity: &'static str = "column of the first table, or of `overheads`";
+        measured: Option<f64> = "its value here";
+        published: f64 = "its value in SASSI's table 1 (branches), 2 (values) or 3 (overheads)";
     }
 }
 
@@ -152,4 +161,24 @@ fn percent(part: u64, whole: u64) -> f64 {
         0 => 0.0,
         whole => (1e4 * part as f64 / whole as f64).round() / 100.0,
     }
+}
+
+/// Returns the rows of the programs that have numbers from SASSI.
+fn beside<'a, const N: usize>(
+    (suite, numbers): (&str, &BTreeMap<String, [f64; N]>),
+    quantities: [&'static str; N],
+    programs: impl IntoIterator<Item = (&'a str, [Option<f64>; N])>,
+) -> Vec<PublishedRow> {
+    let programs = programs.into_iter().filter(|_| suite == RODINIA);
+    let rows = programs.flat_map(|(program, measured)| {
+        let published = numbers.get(program).into_iter().flatten();
+        let both = quantities.into_iter().zip(measured).zip(published);
+        both.map(move |((quantity, measured), &published)| PublishedRow {
+            program: program.to_owned(),
+            quantity,
+            measured,
+            published,
+        })
+    });
+    rows.collect()
 }

@@ -1,7 +1,6 @@
 //! Cost of a probe: SASSI's table 3 and Ocelot's figure 5.
 
-use super::Study;
-use super::published::beside;
+use super::{Study, beside};
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::papers::{RODINIA, rodinia};

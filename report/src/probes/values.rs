@@ -1,7 +1,6 @@
 //! Constant bits and scalar values: SASSI's table 2.
 
-use super::published::beside;
-use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
 use crate::error::Result;
 use crate::figures::communication::bars;
 use crate::figures::multiples::{Multiples, Plot, Scale};

@@ -86,9 +86,7 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
             places.dedup();
         }
         for at in places {
-            let published = series.value(at).unwrap_or(0.0);
-            // A missing measurement counts as 0: an empty bin, or a superstep that sent nothing.
-            let value = found.value(at).unwrap_or(0.0);
+            let (published, value) = (series.value(at), found.value(at));
             let (agreement, reason) = match Agreement::of(series.quantity, published, value) {
                 Agreement::Differs => match reason(&data, measured, series) {
                     Some(reason) => (Agreement::Explained, reason),

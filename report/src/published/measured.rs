@@ -1,6 +1,7 @@
 //! Measured counterparts of the published values.
 
 use super::{Quantity, Series, fits};
+use crate::page::metrics_of;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use superstep_analysis::bins::STRIDE_BINS;
@@ -59,7 +60,7 @@ impl Reproduction {
         let whole = (run.benchmarks.iter()).filter(|it| it.selection.is_none() && !it.in_situ);
         for benchmark in whole {
             let name = &benchmark.name;
-            let Some((_, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
+            let Some(metrics) = metrics_of(measured, name) else {
                 continue;
             };
             let inputs = benchmark.inputs.iter();

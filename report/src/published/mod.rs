@@ -2,14 +2,12 @@
 
 mod beside;
 mod document;
-mod judged;
 mod measured;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use beside::{Agreement, Beside, beside, by_program, lines, summary};
 pub use document::write;
-pub(crate) use judged::{JUDGED, program};
 pub(crate) use measured::Reproduction;
 
 use crate::claims::Claim;
@@ -142,9 +140,10 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    fn value(&self, at: u64) -> Option<f64> {
+    /// Returns the value at a position, or 0: an empty bin, or a superstep that sent nothing.
+    fn value(&self, at: u64) -> f64 {
         let found = self.values.iter().find(|(there, _)| *there == at);
-        found.map(|(_, value)| *value)
+        found.map_or(0.0, |(_, value)| *value)
     }
 }
 
@@ -171,6 +170,14 @@ fn data() -> Data {
 /// Returns the statements of the thesis, not yet judged.
 pub(crate) fn statements() -> Vec<Claim> {
     data().statements
+}
+
+/// Returns the first published value of a quantity of a program, or 0.
+pub(crate) fn first_value(program: &str, quantity: Quantity) -> f64 {
+    let series = data().series.into_iter();
+    let mut own = series.filter(|it| it.program == program && it.quantity == quantity);
+    let first = own.next().and_then(|it| it.values.first().copied());
+    first.map_or(0.0, |(_, value)| value)
 }
 
 /// Returns the source of a figure's numbers; `None` if none are published.
