@@ -140,12 +140,6 @@ pub(crate) fn section(id: &str, heading: impl Render, content: &Markup) -> Marku
     }
 }
 
-pub(crate) fn figure(drawing: Markup, description: &str) -> Markup {
-    html! {
-        figure { (drawing) figcaption { (description) } }
-    }
-}
-
 pub(crate) fn link(id: &str, text: &str) -> Markup {
     html! { a href={ "#" (id) } { (text) } }
 }

@@ -17,39 +17,20 @@ pub(super) type Judge = fn(&Six<'_>) -> (bool, String);
 /// The figure that in-situ runs lack.
 pub(super) const OF_STRIDES: &str = "6.5";
 
-pub(super) struct Six<'a> {
-    all: [&'a Program<'a>; 6],
-    hs2d: &'a Metrics,
-    hs3d: &'a Metrics,
-    hist: &'a Metrics,
-    nbody: &'a Metrics,
-    path: &'a Metrics,
-    bfs: &'a Metrics,
+/// The programs in the order of [`super::PROGRAMS`].
+pub(super) type Six<'a> = [&'a Program<'a>; 6];
+
+fn metrics<'a>(six: &Six<'a>) -> [&'a Metrics; 6] {
+    six.map(|program| &*program.metrics)
 }
 
-impl<'a> Six<'a> {
-    /// Takes the programs in the order of [`super::PROGRAMS`].
-    pub(super) fn new(all: [&'a Program<'a>; 6]) -> Self {
-        let [hs2d, hs3d, hist, nbody, path, bfs] = all.map(|program| &*program.metrics);
-        Self {
-            all,
-            hs2d,
-            hs3d,
-            hist,
-            nbody,
-            path,
-            bfs,
-        }
-    }
+fn shares(six: &Six<'_>) -> [f64; 6] {
+    six.map(|program| program.share)
+}
 
-    fn each(&self, say: impl Fn(&Program<'_>) -> String) -> String {
-        let each = self.all.map(|p| format!("{} {}", p.name, say(p)));
-        each.join(", ")
-    }
-
-    fn shares(&self) -> [f64; 6] {
-        self.all.map(|program| program.share)
-    }
+fn each(six: &Six<'_>, say: impl Fn(&Program<'_>) -> String) -> String {
+    let each = six.map(|p| format!("{} {}", p.name, say(p)));
+    each.join(", ")
 }
 
 /// The judges of statements C1 to C15.
@@ -60,20 +41,20 @@ pub(super) const JUDGES: [Judge; 15] = [
 // Figures 6.1 and 6.2: volumes and sizes.
 
 fn c1(six: &Six<'_>) -> (bool, String) {
-    let shares = six.each(|p| percent(p.share));
+    let shares = each(six, |p| percent(p.share));
     let numbers = format!("share: {shares}; required: at least 30 % each");
-    (six.shares().iter().all(|&share| share >= 0.3), numbers)
+    (six.iter().all(|p| p.share >= 0.3), numbers)
 }
 
 fn c2(six: &Six<'_>) -> (bool, String) {
     let ratio = |p: &Program<'_>| p.loaded_bytes as f64 / p.stored_bytes.max(1) as f64;
-    let ratios = six.each(|p| format!("{:.1}", ratio(p)));
+    let ratios = each(six, |p| format!("{:.1}", ratio(p)));
     let numbers = format!("bytes loaded over bytes stored: {ratios}; required: at least 10 each");
-    (six.all.iter().all(|p| ratio(p) >= 10.0), numbers)
+    (six.iter().all(|p| ratio(p) >= 10.0), numbers)
 }
 
 fn c3(six: &Six<'_>) -> (bool, String) {
-    let [_, _, hist, nbody, _, _] = six.shares();
+    let [_, _, hist, nbody, _, _] = shares(six);
     let holds = hist.min(nbody) >= 0.75;
     let [hist, nbody] = [hist, nbody].map(percent);
     let numbers = format!("share: nbody {nbody}, hist {hist}; required: at least 75 %");
@@ -81,7 +62,7 @@ fn c3(six: &Six<'_>) -> (bool, String) {
 }
 
 fn c4(six: &Six<'_>) -> (bool, String) {
-    let [hs2d, hs3d, hist, nbody, path, bfs] = six.shares();
+    let [hs2d, hs3d, hist, nbody, path, bfs] = shares(six);
     let regular = hs2d.min(hs3d).min(hist).min(nbody);
     let holds = path.max(bfs) < regular;
     let [path, bfs, regular] = [path, bfs, regular].map(percent);
@@ -91,7 +72,7 @@ fn c4(six: &Six<'_>) -> (bool, String) {
 }
 
 fn c5(six: &Six<'_>) -> (bool, String) {
-    let [hs2d, hs3d, ..] = six.shares();
+    let [hs2d, hs3d, ..] = shares(six);
     let close = |share: f64| (0.4..=0.6).contains(&share);
     let holds = close(hs2d) && close(hs3d);
     let [hs2d, hs3d] = [hs2d, hs3d].map(percent);
@@ -124,9 +105,10 @@ fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
 }
 
 fn c6(six: &Six<'_>) -> (bool, String) {
-    let mut others = six.all.iter().filter(|p| p.name != "path");
+    let [.., path, _] = metrics(six);
+    let mut others = six.iter().filter(|p| p.name != "path");
     let others = others.all(|p| frequent_sizes(&p.metrics, 0..3) >= 0.9);
-    let slopes = slopes(six.path);
+    let slopes = slopes(path);
     let shape = match slopes {
         Some([below, above]) => format!(
             "path has {below} about equally frequent sizes below its most frequent one and {above} above"
@@ -135,8 +117,8 @@ fn c6(six: &Six<'_>) -> (bool, String) {
             "path lacks equally frequent sizes on both sides of its most frequent one".to_owned()
         }
     };
-    let shares = six.each(|p| percent(frequent_sizes(&p.metrics, 0..3)));
-    let few = frequent_sizes(six.path, 0..3) < 0.9;
+    let shares = each(six, |p| percent(frequent_sizes(&p.metrics, 0..3)));
+    let few = frequent_sizes(path, 0..3) < 0.9;
     let numbers = format!(
         "transfers of the three most frequent sizes: {shares}; required: at least 90 %, except in path; {shape}"
     );
@@ -155,11 +137,12 @@ fn border(metrics: &Metrics) -> f64 {
 }
 
 fn c7(six: &Six<'_>) -> (bool, String) {
+    let [hs2d, hs3d, hist, nbody, ..] = metrics(six);
     let sizes = |metrics: &Metrics| metrics.transfer_sizes.len();
-    let single = sizes(six.hist) == 1 && sizes(six.nbody) == 1;
+    let single = sizes(hist) == 1 && sizes(nbody) == 1;
     let second = |metrics: &Metrics| frequent_sizes(metrics, 1..2);
     let in_steps = |metrics| sizes(metrics) >= 2 && second(metrics) <= 2.0 * border(metrics);
-    let steps = in_steps(six.hs2d) && in_steps(six.hs3d);
+    let steps = in_steps(hs2d) && in_steps(hs3d);
     let step = |metrics: &Metrics| {
         let [second, border] = [second(metrics), border(metrics)].map(percent);
         let sizes = sizes(metrics);
@@ -169,10 +152,10 @@ fn c7(six: &Six<'_>) -> (bool, String) {
     };
     let numbers = format!(
         "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; required: the second's share at most twice the edge's",
-        sizes(six.hist),
-        sizes(six.nbody),
-        step(six.hs2d),
-        step(six.hs3d)
+        sizes(hist),
+        sizes(nbody),
+        step(hs2d),
+        step(hs3d)
     );
     (single && steps, numbers)
 }
@@ -197,10 +180,11 @@ fn fullest_bin(metrics: &Metrics) -> f64 {
 }
 
 fn c8(six: &Six<'_>) -> (bool, String) {
-    let mut all = six.all.iter();
+    let [.., path, _] = metrics(six);
+    let mut all = six.iter();
     let holds = all.all(|p| (bins_in_use(&p.metrics) <= 2) == (p.name != "bfs"));
-    let steady = fullest_bin(six.path);
-    let bins = six.each(|p| bins_in_use(&p.metrics).to_string());
+    let steady = fullest_bin(path);
+    let bins = each(six, |p| bins_in_use(&p.metrics).to_string());
     let numbers = format!(
         "bins with at least 5 % of the entries: {bins}; required: at most 2, except in bfs; fullest bin of path {}, required: 90 %",
         percent(steady)
@@ -215,13 +199,14 @@ fn single_partner(metrics: &Metrics) -> f64 {
 }
 
 fn c9(six: &Six<'_>) -> (bool, String) {
-    let [hs2d, hs3d, hist, nbody, path, bfs] = six.all.map(|p| single_partner(&p.metrics));
+    let [hs2d, hs3d, hist, nbody, path, bfs] = six.map(|p| single_partner(&p.metrics));
     let order = hs2d.max(hs3d).max(hist) < 0.05 && nbody > bfs.max(path) && bfs.min(path) > 0.0;
-    let entries = |direction| degrees(six.hist, direction).map(|row| row.entries);
+    let [_, _, hist, ..] = metrics(six);
+    let entries = |direction| degrees(hist, direction).map(|row| row.entries);
     let (sources, receivers): (u64, u64) = (entries("out").sum(), entries("in").sum());
-    let sizes = six.hist.transfer_sizes.iter();
+    let sizes = hist.transfer_sizes.iter();
     let transfers: u64 = sizes.map(|row| row.transfers).sum();
-    let shares = six.each(|p| percent(single_partner(&p.metrics)));
+    let shares = each(six, |p| percent(single_partner(&p.metrics)));
     let numbers = format!(
         "entries with one partner: {shares}; required: below 5 % in hs2d, hs3d and hist, most in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
     );
@@ -234,13 +219,14 @@ fn cut(metrics: &Metrics, dimension: usize) -> (f64, f64) {
 }
 
 fn c10(six: &Six<'_>) -> (bool, String) {
+    let [_, hs3d, hist, nbody, path, bfs] = metrics(six);
     let flat = |metrics: &Metrics| metrics.bisection.get(2).is_none_or(|z| z.coordinates <= 1);
-    let no_z = six.all.iter().all(|p| flat(&p.metrics));
-    let ((x, x_published), (y, y_published)) = (cut(six.hs3d, 0), cut(six.hs3d, 1));
-    let low = cut(six.path, 0).0 < 0.05;
-    let high = [six.bfs, six.hist, six.nbody].map(|metrics| cut(metrics, 0).0);
+    let no_z = six.iter().all(|p| flat(&p.metrics));
+    let ((x, x_published), (y, y_published)) = (cut(hs3d, 0), cut(hs3d, 1));
+    let low = cut(path, 0).0 < 0.05;
+    let high = [bfs, hist, nbody].map(|metrics| cut(metrics, 0).0);
     let holds = no_z && y > 1.5 * x && low && high.iter().all(|&share| share > 0.3);
-    let shares = six.each(|p| percent(cut(&p.metrics, 0).0));
+    let shares = each(six, |p| percent(cut(&p.metrics, 0).0));
     let z = if no_z { "nowhere" } else { "somewhere" };
     let [x, y, x_published, y_published] = [x, y, x_published, y_published].map(percent);
     let numbers = format!(
@@ -258,9 +244,9 @@ fn stride_bins(metrics: &Metrics, access: &str, least: f64) -> Vec<u64> {
 }
 
 fn c11(six: &Six<'_>) -> (bool, String) {
-    let hist = stride_bins(six.hist, "load", 0.5);
-    let [hs2d, hs3d, bfs] =
-        [six.hs2d, six.hs3d, six.bfs].map(|metrics| stride_bins(metrics, "load", 0.01));
+    let [hs2d, hs3d, hist, _, _, bfs] = metrics(six);
+    let hist = stride_bins(hist, "load", 0.5);
+    let [hs2d, hs3d, bfs] = [hs2d, hs3d, bfs].map(|metrics| stride_bins(metrics, "load", 0.01));
     let stencils = hs2d.len().min(hs3d.len());
     let holds = hist.iter().any(|&bin| bin >= 64) && stencils >= 3 && bfs.len() >= 6;
     let numbers = format!(
@@ -283,7 +269,7 @@ fn mean_count(cells: &[&DensityRow]) -> f64 {
 }
 
 fn c12(six: &Six<'_>) -> (bool, String) {
-    let maps = six.all.map(|p| maps::cells(&p.metrics, maps::FIRST));
+    let maps = six.map(|p| maps::cells(&p.metrics, maps::FIRST));
     let [hs2d, hs3d, hist, nbody, path, bfs] = &maps;
     let [most_hs2d, most_hs3d, most_path] = [hs2d, hs3d, path].map(|cells| most_receivers(cells));
     let all_pairs = |cells: &[&DensityRow]| {
@@ -339,7 +325,7 @@ fn range(values: &[u64]) -> String {
 }
 
 fn c13(six: &Six<'_>) -> (bool, String) {
-    let [hs2d, hs3d, _, nbody, path, bfs] = six.all.map(|p| volumes(&p.metrics));
+    let [hs2d, hs3d, _, nbody, path, bfs] = six.map(|p| volumes(&p.metrics));
     let repeat = |all: &[Vec<u64>; 2], period| all.iter().all(|values| is_periodic(values, period));
     let [stores, loads] = &nbody;
     let alternates = is_periodic(stores, 1) && is_periodic(loads, 2) && !is_periodic(loads, 1);
@@ -358,13 +344,14 @@ fn c14(six: &Six<'_>) -> (bool, String) {
         let far = metrics.distances.iter().filter(|row| row.distance > 0);
         far.fold(0.0, |sum, row| sum + row.share)
     };
-    let mut all = six.all.iter();
+    let mut all = six.iter();
     let holds = all.all(|p| (far(&p.metrics) > 0.0) == (p.name == "bfs"));
-    let shares = six.each(|p| percent(far(&p.metrics)));
+    let shares = each(six, |p| percent(far(&p.metrics)));
     (holds, format!("bytes over a distance above zero: {shares}"))
 }
 
 fn c15(six: &Six<'_>) -> (bool, String) {
+    let [hs2d, hs3d, hist, nbody, path, bfs] = metrics(six);
     // The smallest and largest mean.
     let means = |metrics: &Metrics| {
         let means = || metrics.connectivity.iter().map(|row| row.mean);
@@ -378,9 +365,9 @@ fn c15(six: &Six<'_>) -> (bool, String) {
         let first = deviations.clone().take(half).fold(0.0, f64::max);
         [first, deviations.skip(half).fold(0.0, f64::max)]
     };
-    let [nbody, hs2d, hs3d] = [six.nbody, six.hs2d, six.hs3d].map(means);
-    let [path, bfs] = [six.path, six.bfs].map(halves);
-    let hist = six.hist.connectivity.len();
+    let [nbody, hs2d, hs3d] = [nbody, hs2d, hs3d].map(means);
+    let [path, bfs] = [path, bfs].map(halves);
+    let hist = hist.connectivity.len();
     let same = |[least, most]: [f64; 2]| most - least < 1e-9;
     let grows = |[first, second]: [f64; 2]| second > first;
     let stencils = same(hs2d) && same(hs3d);

@@ -71,7 +71,7 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
         return Vec::new();
     }
     let all: Option<Vec<&Program<'_>>> = PROGRAMS.iter().map(find).collect();
-    let six = all.and_then(|all| Some(judges::Six::new(all.try_into().ok()?)));
+    let six: Option<judges::Six<'_>> = all.and_then(|all| all.try_into().ok());
     (statements().into_iter().zip(judges::JUDGES))
         .map(|(claim, judge)| {
             let no_strides = |it: &Program<'_>| it.metrics.strides.is_empty();
@@ -106,7 +106,7 @@ fn judge_published(figure: &str, judge: judges::Judge) -> String {
         return "not judged: the numbers that the rule needs are not published".to_owned();
     }
     let programs = PROGRAMS.map(published);
-    match judge(&judges::Six::new(programs.each_ref())) {
+    match judge(&programs.each_ref()) {
         (true, numbers) => format!("borne out: {numbers}"),
         (false, numbers) => format!("not borne out: {numbers}"),
     }

@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{
     Color, FontDesc, FontStyle, FontTransform, IntoFont, RGBColor, WHITE, register_font,
 };
-use std::sync::OnceLock;
+use std::sync::Once;
 
 /// The name under which the embedded font is registered.
 const FAMILY: &str = "sans-serif";
@@ -98,13 +98,14 @@ impl Look {
     }
 }
 
-/// Registers the embedded font with plotters, once per process. Returns whether that succeeded.
-fn fonts() -> bool {
-    static REGISTERED: OnceLock<bool> = OnceLock::new();
-    *REGISTERED.get_or_init(|| {
-        register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular()).is_ok()
-            && register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold()).is_ok()
-    })
+/// Registers the embedded fonts with plotters, once per process.
+fn fonts() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        let regular = register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular());
+        let bold = register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold());
+        assert!(regular.is_ok() && bold.is_ok(), "plotters reads the fonts");
+    });
 }
 
 /// Draws shapes as a PNG file on white, with [`PNG_SCALE`] pixels per unit.
@@ -113,10 +114,6 @@ pub(super) fn png(
     (width, height): (u32, u32),
     figure: &'static str,
 ) -> Result<Vec<u8>> {
-    if !fonts() {
-        let reason = "the embedded font is not readable; rebuild the program".to_owned();
-        return Err(ReportError::Figure { figure, reason });
-    }
     let pixel = |unit: f64| (unit * PNG_SCALE).round() as i32;
     let at = |(x, y): At| (pixel(x), pixel(y));
     let size = [width, height].map(|length| (f64::from(length) * PNG_SCALE) as u32);

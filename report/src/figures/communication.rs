@@ -1,11 +1,11 @@
 //! Figures 6.2 to 6.9 of the thesis, from the metrics tables, for one or more applications.
 
-use super::maps::{FIRST, PART, WHOLE, has_part, map};
+use super::maps::{FIRST, PART, WHOLE, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
-use crate::html::grouped;
+use crate::html::{counted, grouped};
 use plotters::style::RGBColor;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
@@ -17,29 +17,25 @@ pub type Application<'a> = (&'a str, &'a Metrics);
 /// Returns figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for selected ones, and for the whole grid. The
 /// timeline, if any, comes last.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
+    let unless_empty = |figure: Multiples| Some(figure).filter(|it| it.table.rows() > 0);
     let mut figures = vec![
         transfer_sizes(applications),
         degrees(applications),
         bisection(applications),
-        map(applications, FIRST),
+    ];
+    // Runs without a trace have no strides.
+    let mut traced = applications.to_vec();
+    traced.retain(|(_, metrics)| !metrics.strides.is_empty());
+    figures.extend(unless_empty(strides(&traced)));
+    figures.push(map(applications, FIRST));
+    figures.extend(unless_empty(map(applications, PART)));
+    figures.extend([
         map(applications, WHOLE),
         supersteps(applications),
         distances(applications),
         connectivity(applications),
-    ];
-    if has_part(applications) {
-        figures.insert(4, map(applications, PART));
-    }
-    // Runs without a trace have no strides.
-    let traced = applications.iter().copied();
-    let traced: Vec<_> = traced.filter(|(_, it)| !it.strides.is_empty()).collect();
-    if !traced.is_empty() {
-        figures.insert(3, strides(&traced));
-    }
-    let mut metrics = applications.iter().map(|(_, metrics)| metrics);
-    if metrics.any(|metrics| !metrics.timeline.is_empty()) {
-        figures.push(timeline(applications));
-    }
+    ]);
+    figures.extend(unless_empty(timeline(applications)));
     figures
 }
 
@@ -115,10 +111,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
             marks.extend(tops.map(|top| Mark::Point(top, palette::BLUE)));
         }
         Plot {
-            note: match rows.len() {
-                1 => "one size".to_owned(),
-                sizes => format!("{sizes} sizes"),
-            },
+            note: counted(rows.len(), "size"),
             x,
             y: Scale::shares("share of transfers"),
             marks,

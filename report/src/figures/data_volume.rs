@@ -48,10 +48,10 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
     let most = volumes.clone().max().unwrap_or(1) as f64;
     let least = volumes.min().unwrap_or(1) as f64;
     // The first program is at the top.
-    let names = || rows.iter().rev().map(|row| row.application.clone());
+    let rows_up = || rows.iter().rev();
     let plot = |title: &str, x: Scale, colour, value: fn(&DataVolumeRow) -> f64| {
         let mut marks = Vec::new();
-        for (low, row) in (0..).map(f64::from).zip(rows.iter().rev()) {
+        for (low, row) in (0..).map(f64::from).zip(rows_up()) {
             let value = value(row);
             // The length of a bar would mean nothing on a logarithmic scale.
             marks.push(match x.logarithmic {
@@ -63,7 +63,7 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
         Plot {
             title: title.to_owned(),
             x,
-            y: Scale::bands(names(), ""),
+            y: Scale::bands(rows_up().map(|row| row.application.clone()), ""),
             marks,
             ..Plot::default()
         }

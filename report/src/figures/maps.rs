@@ -28,11 +28,6 @@ pub(crate) fn cells<'a>(metrics: &'a Metrics, map: &str) -> Vec<&'a DensityRow> 
     cells.filter(|row| row.map == map).collect()
 }
 
-pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
-    let mut metrics = applications.iter().map(|(_, metrics)| metrics);
-    metrics.any(|metrics| !cells(metrics, PART).is_empty())
-}
-
 pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multiples {
     let (name, of) = match map {
         FIRST => ("density-first", format!("the first {SIDE} CTAs")),

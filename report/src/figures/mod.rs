@@ -28,8 +28,8 @@ use svg::elements;
 /// Rules for figures in a page.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Renders the figure for a page, which may be light or dark: heading, legend, and each plot as an SVG element, so that
-/// they fit beside or below each other. Ids start with `id`.
+/// Renders the figure for a page, which may be light or dark: heading, legend, each plot as an SVG element, so that
+/// they fit beside or below each other, and the description. Ids start with `id`.
 pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     let mut plots = Vec::new();
     for plot in &figure.plots {
@@ -45,16 +45,19 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
         });
     }
     Ok(html! {
-        h3 id={ (id) "-title" } { (figure.title) }
-        @if !figure.legend.is_empty() {
-            ul.legend {
-                @for (name, colour) in &figure.legend {
-                    li { i style={ "background:rgb(" (colour.0) "," (colour.1) "," (colour.2) ")" } {} (name) }
+        figure {
+            h3 id={ (id) "-title" } { (figure.title) }
+            @if !figure.legend.is_empty() {
+                ul.legend {
+                    @for (name, colour) in &figure.legend {
+                        li { i style={ "background:rgb(" (colour.0) "," (colour.1) "," (colour.2) ")" } {} (name) }
+                    }
                 }
             }
+            @if !figure.sentence.is_empty() { p { (figure.sentence) } }
+            div.plots { @for plot in plots { (plot) } }
+            figcaption { (figure.description) }
         }
-        @if !figure.sentence.is_empty() { p { (figure.sentence) } }
-        div.plots { @for plot in plots { (plot) } }
     })
 }
 

@@ -218,8 +218,8 @@ impl Multiples {
         let middle = |a: &At, b: &At| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
         let (at, value, colour) = match mark {
             Mark::Area(from, to, colour) => {
-                let from_zero = if scale.logarithmic { 0.0 } else { along(*from) };
-                (middle(from, to), along(*to) - from_zero, colour)
+                let start = if scale.logarithmic { 0.0 } else { along(*from) };
+                (middle(from, to), along(*to) - start, colour)
             }
             Mark::Point(at, colour) => (*at, along(*at), colour),
             Mark::Line(points, _, colour) => match &points[..] {
@@ -289,11 +289,9 @@ impl Multiples {
         }
         let rows = if ends[1].is_finite() { 14.0 } else { 0.0 };
         let below = (centre.0, bottom + 22.0 + rows);
-        let upright = Look {
-            is_upright: true,
-            ..CENTRE
-        };
         shapes.push(Shape::Text(plot.x.label.clone(), below, AXIS));
+        let mut upright = CENTRE;
+        upright.is_upright = true;
         let beside = (corner.0 + 7.0, centre.1);
         shapes.push(Shape::Text(plot.y.label.clone(), beside, upright));
         for (index, (text, colour)) in (0..).map(f64::from).zip(plot.shades.iter().rev()) {

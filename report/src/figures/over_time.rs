@@ -154,6 +154,9 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     )
 }
 
+/// Start and end in nanoseconds, then time and number of the launches.
+type Bar = (f64, f64, u64, u32);
+
 pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.timeline;
@@ -166,8 +169,7 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
             1e6.. => (1e6, "milliseconds"),
             _ => (1e3, "microseconds"),
         };
-        // Each stream and kernel, with its bars: start, end, time and number of the launches.
-        let mut lanes: Vec<((u32, &str), Vec<(f64, f64, u64, u32)>)> = Vec::new();
+        let mut lanes: Vec<((u32, &str), Vec<Bar>)> = Vec::new();
         for row in rows {
             let lane = (row.stream, row.kernel.as_str());
             let found = lanes.iter().position(|(other, _)| *other == lane);

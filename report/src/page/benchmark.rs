@@ -22,7 +22,7 @@ pub(super) fn heading(benchmark: &BenchmarkSummary) -> Markup {
 
 pub(super) fn content(
     benchmark: &BenchmarkSummary,
-    measured: &[(String, Metrics)],
+    metrics: Option<&Metrics>,
     is_single: bool,
     folder: &Path,
 ) -> Result<Markup> {
@@ -31,7 +31,7 @@ pub(super) fn content(
         (facts(benchmark))
         @if !benchmark.kernels.is_empty() { (kernels(benchmark)) }
         @if let Some(opaque) = &benchmark.opaque { (opaque_kernels(name, opaque)) }
-        (of_benchmark(name, measured, is_single, folder)?)
+        @if let Some(metrics) = metrics { (of_benchmark(name, metrics, is_single, folder)?) }
         @if !benchmark.verification.is_empty() { (checks(benchmark)) }
         @if benchmark.seconds != Default::default() { (durations(benchmark)) }
     })

@@ -3,8 +3,8 @@
 use super::{places, published, source};
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
-use crate::figures;
 use crate::figures::communication::all;
+use crate::figures::markup;
 use crate::figures::multiples::Multiples;
 use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::papers::RIEBER;
@@ -88,7 +88,7 @@ pub(super) fn content(
 
 /// Renders a figure of all programs, with a table of published values below.
 pub(super) fn with_published(figure: &Multiples, rows: &[Beside]) -> Result<Markup> {
-    let drawing = embed(figure, figure.name)?;
+    let drawing = markup(figure, figure.name)?;
     Ok(html! { (drawing) (published::beneath(figure.name, rows)) })
 }
 
@@ -99,31 +99,22 @@ pub(super) fn thesis() -> Markup {
 /// Renders the tables of one benchmark, and its figures unless it is the only one, whose figures the page has already.
 pub(super) fn of_benchmark(
     name: &str,
-    measured: &[(String, Metrics)],
+    metrics: &Metrics,
     is_single: bool,
     folder: &Path,
 ) -> Result<Markup> {
-    let Some(metrics) = metrics_of(measured, name) else {
-        return Ok(html! {});
-    };
     let figures = html! {
         @if !is_single {
-            @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+            @for figure in all(&[(name, metrics)]) { (markup(&figure, &id(figure.name, name))?) }
         }
     };
     let summary = format!("Communication of {name}, figure by figure");
     Ok(html! {
-        (places::bounds(name, metrics))
         (places::carriers(name, metrics))
         (source::section(folder, name, metrics))
         @if !is_single { (fold(&summary, false, figures)) }
         (places::details(name, metrics))
     })
-}
-
-pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
-    let drawing = figures::markup(figure, id)?;
-    Ok(html::figure(drawing, figure.description))
 }
 
 pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {

@@ -49,10 +49,10 @@ fn command(run: &RunSummary, name: &str) -> String {
 pub(super) fn status(benchmark: &BenchmarkSummary) -> (String, Meaning) {
     match (benchmark.status, benchmark.warnings().count()) {
         (Status::Passed, 0) => ("passed".to_owned(), Meaning::Good),
-        (Status::Passed, warnings) => (
-            format!("passed, {}", counted(warnings, "warning")),
-            Meaning::Warning,
-        ),
+        (Status::Passed, warnings) => {
+            let warnings = counted(warnings, "warning");
+            (format!("passed, {warnings}"), Meaning::Warning)
+        }
         (Status::Failed, _) => match &benchmark.failure {
             Some(failure) => (format!("failed ({})", failure.kind), Meaning::Bad),
             None => ("failed".to_owned(), Meaning::Bad),

@@ -13,6 +13,7 @@ pub(crate) use communication::metrics_of;
 pub use source::source_file;
 
 use crate::error::Result;
+use crate::figures::multiples::Multiples;
 use crate::figures::{self, data_volume};
 use crate::html::{self, Cell, DASH, description_list, document, id, link, section, table};
 use crate::papers::RIEBER;
@@ -34,15 +35,13 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
     let drawings = folder.join("figures");
-    let mut volumes = data_volume(run);
-    published::mark(&mut volumes, &rows);
-    if !volumes.plots.is_empty() {
-        figures::write(&volumes, &drawings)?;
-    }
+    let mut figures = vec![volumes(run, &rows)];
+    figures.retain(|figure| !figure.plots.is_empty());
     if !measured.is_empty() {
-        for figure in communication::side_by_side(&measured, &rows) {
-            figures::write(&figure, &drawings)?;
-        }
+        figures.extend(communication::side_by_side(&measured, &rows));
+    }
+    for figure in figures {
+        figures::write(&figure, &drawings)?;
     }
     measured.par_iter().try_for_each(|(name, metrics)| {
         let figures = figures::communication::all(&[(name, metrics)]);
@@ -82,21 +81,27 @@ pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> 
     if !is_single {
         parts.push(part("results", "Counts and times", results(run)));
     }
+    let volumes = volumes(run, &rows);
+    let volumes = match volumes.plots.is_empty() {
+        true => html! {},
+        false => communication::with_published(&volumes, &rows)?,
+    };
     let communication = communication::content(run, measured, &rows)?;
     let published = published::content(&rows);
     let claims = communication::claims_content(run, claims);
     let figures = [
-        part("volume", "Data volume", volume(run, &rows)?),
+        part("volume", "Data volume", volumes),
         part("communication", "Communication", communication),
         part("published", "Published and measured values", published),
         part("claims", "Statements of the thesis", claims),
     ];
     let benchmarks = run.benchmarks.iter().map(|it| {
+        let metrics = metrics_of(measured, &it.name);
         Ok(Part {
             id: id("benchmark", &it.name),
             entry: html! { (to_section(it)) (front::mark(it)) },
             heading: benchmark::heading(it),
-            content: benchmark::content(it, measured, is_single, folder)?,
+            content: benchmark::content(it, metrics, is_single, folder)?,
         })
     });
     let benchmarks = benchmarks.collect::<Result<Vec<_>>>()?;
@@ -106,11 +111,8 @@ pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> 
         false => parts.extend(figures.into_iter().chain(benchmarks)),
     }
     parts.push(part("provenance", "Provenance", provenance(run)));
-    parts.push(part(
-        "references",
-        "References",
-        description_list(&[RIEBER]),
-    ));
+    let works = description_list(&[RIEBER]);
+    parts.push(part("references", "References", works));
     parts.retain(|part| !part.content.0.is_empty());
     let entries = parts.iter().map(|part| &part.entry);
     let header = html! { (front::outcome(run)) (html::contents(entries)) };
@@ -185,13 +187,11 @@ fn failures(run: &RunSummary) -> Markup {
     }
 }
 
-fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {
+/// Draws the data volume of all programs, with the published values.
+fn volumes(run: &RunSummary, rows: &[Beside]) -> Multiples {
     let mut figure = data_volume(run);
     published::mark(&mut figure, rows);
-    if figure.plots.is_empty() {
-        return Ok(html! {});
-    }
-    communication::with_published(&figure, rows)
+    figure
 }
 
 fn provenance(run: &RunSummary) -> Markup {

@@ -14,9 +14,10 @@ use superstep_trace::display_name;
 /// Maximum number of rows of a table on the page; the files have all of them.
 const ROWS: usize = 20;
 
-/// Renders the tables of arrays and lines, after a warning about uninitialised reads.
+/// Renders the tables of arrays and lines, after bounds and a warning about uninitialised reads.
 pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
     html! {
+        (bounds(name, metrics))
         (uninitialised(name, metrics))
         (within_launch(name, metrics))
         (arrays(name, metrics))
@@ -129,7 +130,7 @@ fn within_launch(name: &str, metrics: &Metrics) -> Markup {
 }
 
 /// Renders the bounds of inexact quantities of an in-situ run.
-pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
+fn bounds(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!(
         "Quantities of launches of {name} that are not exact. All other numbers are exact. Figures and other tables show the \
          counted value, which is between the bounds."

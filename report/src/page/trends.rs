@@ -1,6 +1,5 @@
 //! Trends over many runs: cost of tracing, size of captures, speed of the analysis.
 
-use super::communication::embed;
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
@@ -156,7 +155,10 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
             if !figure.plots.is_empty() {
                 // Names come from files and are not safe as folder names.
                 figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
-                drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
+                drawings.push(figures::markup(
+                    &figure,
+                    &id(figure.name, &number.to_string()),
+                )?);
             }
         }
         let content = html! { (nights(&heading, &group)) @for drawing in drawings { (drawing) } };
@@ -181,7 +183,7 @@ fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
         let passed = format!("{passed} of {}", run.benchmarks.len());
         let [slowdown, capture, analysis] = QUANTITIES.each_ref().map(|quantity| {
             let mean = quantity.mean(run);
-            Cell::Number(mean.map_or(DASH.to_owned(), three_digits))
+            Cell::Number(mean.map_or(DASH.to_owned(), count))
         });
         [
             ("Run", Cell::Number(number.to_string())),
@@ -195,13 +197,6 @@ fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     });
     let caption = format!("Runs of {heading}: geometric means over the programs that passed");
     html::table(&caption, rows)
-}
-
-fn three_digits(value: f64) -> String {
-    match value < 1000.0 {
-        true => format!("{value:.2}"),
-        false => count(value),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
-use std::collections::BTreeMap;
 
 table_from! {
     /// The block of each program that most threads entered.
@@ -79,14 +78,12 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
 }
 
 fn picture(program: &ProgramSites<'_>) -> Plot {
-    let mut heat: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in &program.sites {
-        *heat.entry(&row.site.function).or_default() += row.fields[0];
-    }
-    let hottest = heat.iter().max_by_key(|(_, heat)| **heat);
-    let blocks: Vec<&SiteTotals<'_>> = (program.sites.iter())
-        .filter(|row| hottest.is_some_and(|(function, _)| *function == row.site.function))
-        .collect();
+    let sites = program.sites.iter();
+    let hottest = sites.clone().max_by_key(|row| row.fields[0]);
+    let is_near = |row: &&SiteTotals<'_>| {
+        hottest.is_some_and(|hottest| hottest.site.function == row.site.function)
+    };
+    let blocks: Vec<&SiteTotals<'_>> = sites.filter(is_near).collect();
     let peak = (0..blocks.len()).max_by_key(|&index| blocks[index].fields[0]);
     let before = peak.unwrap_or(0).saturating_sub(MOST_BLOCKS / 2);
     let first = before.min(blocks.len().saturating_sub(MOST_BLOCKS));

@@ -11,8 +11,8 @@ use superstep_analysis::AnalysisError;
 table_from! {
     /// Each program's balance across the SMs.
     fn summary<'a>(load, &'a Load<'a>) = "sm-balance" {
-        program: String = "the program" => load.program.to_owned();
-        launches: u64 = "kernel launches" => load.launches;
+        program: String = "the program" => load.program.name.to_owned();
+        launches: u64 = "kernel launches" => load.program.results.launches.len() as u64;
         ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
         cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, summed up" => load.longest;
         sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
@@ -27,7 +27,7 @@ table_from! {
 table_from! {
     /// One SM in one program.
     fn each<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
-        program: String = "the program" => load.program.to_owned();
+        program: String = "the program" => load.program.name.to_owned();
         sm: u64 = "number of the SM, or of the worker on the CPU backend" => number;
         ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => sm.ctas;
         cycles: u64 ["clock cycles"] =
@@ -42,8 +42,7 @@ pub(super) const MOST_SMS: u64 = 1 << 16;
 
 /// Load of a program's SMs, or of its workers on the CPU backend.
 struct Load<'a> {
-    program: &'a str,
-    launches: u64,
+    program: Program<'a>,
     /// Sum of the longest span of each launch, in cycles.
     longest: u64,
     /// SMs by number.
@@ -90,8 +89,7 @@ impl<'a> Load<'a> {
             }
         }
         Ok(Self {
-            program: program.name,
-            launches: program.results.launches.len() as u64,
+            program: *program,
             longest,
             sms,
         })
@@ -106,7 +104,7 @@ impl<'a> Load<'a> {
         let longest = self.longest.max(1) as f64;
         let shares = self.sms.iter().map(|sm| sm.cycles as f64 / longest);
         Plot {
-            title: self.program.to_owned(),
+            title: self.program.name.to_owned(),
             note: format!("mean {:.0} %", self.mean_percent()),
             x: Scale::numbers(self.sms.len() as u64, "SM"),
             y: Scale::shares("share of the longest"),

@@ -104,8 +104,8 @@ impl<'a> Divergence<'a> {
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let all = programs.iter().map(Divergence::of);
-    let all = all.collect::<Result<Vec<_>>>()?;
+    let all: Result<Vec<_>> = programs.iter().map(Divergence::of).collect();
+    let all = all?;
     let lines = all.iter().flat_map(|of| (1..=LANES).map(move |n| (of, n)));
     let unique_lines = by_lines(lines);
     let cells = (all.iter()).flat_map(|of| of.cells.iter().map(|cell| (of.program, cell)));

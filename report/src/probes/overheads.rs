@@ -44,14 +44,13 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     let mut most = 2.0f64;
     // The first program is at the top.
     for (low, cost) in (0..).map(f64::from).zip(costs.iter().rev()) {
-        let mut bar = |ratio: Option<f64>, from: f64, to: f64, colour| {
-            if let Some(ratio) = ratio {
+        let kernels = (cost.kernels_ms, low + 0.5, palette::BLUE);
+        for (times, low, colour) in [kernels, (cost.total_s, low + 0.15, palette::SKY_BLUE)] {
+            if let Some(ratio) = ratio(times) {
                 most = most.max(ratio);
-                marks.push(Mark::Area((1.0, low + from), (ratio, low + to), colour));
+                marks.push(Mark::Area((1.0, low), (ratio, low + 0.35), colour));
             }
-        };
-        bar(ratio(cost.kernels_ms), 0.5, 0.85, palette::BLUE);
-        bar(ratio(cost.total_s), 0.15, 0.5, palette::SKY_BLUE);
+        }
         if let Some(&[_, kernels]) = sassi.get(&cost.program) {
             most = most.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));

@@ -3,9 +3,7 @@
 use super::Study;
 use crate::error::Result;
 use crate::figures;
-use crate::html::{
-    self, Cell, DASH, description_list, document, first_of, fold, id, section, table,
-};
+use crate::html::{Cell, DASH, description_list, document, first_of, fold, id, section, table};
 use crate::papers::STUDIES;
 use maud::{Markup, html};
 use superstep_table::Table;
@@ -25,8 +23,7 @@ pub fn page(
         @for line in lines { p { (line) } }
         @for (index, table) in study.tables.iter().enumerate() { (rows(table, index == 0)) }
         @for figure in &study.figures {
-            @let drawing = figures::markup(figure, &format!("{heading}-{}", figure.name))?;
-            (html::figure(drawing, figure.description))
+            (figures::markup(figure, &format!("{heading}-{}", figure.name))?)
         }
     };
     let main = html! {

@@ -2,9 +2,6 @@
 
 use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
 use crate::error::Result;
-use crate::figures::communication::bars;
-use crate::figures::multiples::{Multiples, Plot, Scale};
-use crate::figures::palette;
 use crate::papers::rodinia;
 use std::collections::HashMap;
 use superstep_table::{Table, table};
@@ -101,18 +98,6 @@ impl<'a> Instructions<'a> {
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let programs = sites(programs)?;
     let programs: Vec<_> = programs.iter().map(Instructions::of).collect();
-    let table = summary(&programs);
-    let figure = Multiples::new(
-        "values",
-        "Bits that never change, and values that are equal across a warp",
-        "Dynamic: by executions. Static: each instruction counts once (SASSI, table 2).",
-        &[
-            ("constant bits", palette::BLUE),
-            ("scalar values", palette::ORANGE),
-        ],
-        programs.iter().map(plot).collect(),
-        table.clone(),
-    );
     let quantities = [
         "dynamic_constant_bits_percent",
         "dynamic_scalar_percent",
@@ -121,21 +106,9 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     ];
     let measured = (programs.iter()).map(|one| (one.name, one.shares().map(Some)));
     let sites: Vec<_> = programs.iter().flat_map(|one| &one.all).collect();
-    let tables = vec![table, Table::of(sites)];
+    let tables = vec![summary(&programs), Table::of(sites)];
     Ok(Study {
         published: beside((suite, &rodinia().values), quantities, measured),
-        ..Study::of_papers(tables, vec![figure])
+        ..Study::of_papers(tables, Vec::new())
     })
-}
-
-fn plot(program: &Instructions<'_>) -> Plot {
-    let shares = program.shares().map(|percent| percent / 100.0);
-    let of = |first: usize| vec![shares[first], shares[first + 2]];
-    Plot {
-        title: program.name.to_owned(),
-        x: Scale::bands(["dynamic".to_owned(), "static".to_owned()], ""),
-        y: Scale::shares("share"),
-        marks: bars(&[(of(0), palette::BLUE), (of(1), palette::ORANGE)]),
-        ..Plot::default()
-    }
 }

@@ -160,11 +160,7 @@ struct Reason {
 }
 
 fn data() -> Data {
-    match serde_json::from_str(DATA) {
-        Ok(data) => data,
-        // The file is embedded, and a test parses it.
-        Err(error) => unreachable!("published.json: {error}"),
-    }
+    serde_json::from_str(DATA).expect("a test reads the file")
 }
 
 /// Returns the statements of the thesis, not yet judged.
@@ -184,10 +180,10 @@ pub(crate) fn first_value(program: &str, quantity: Quantity) -> f64 {
 pub(crate) fn source(figure: &str) -> Option<String> {
     let is_of = |source: &Source| source.quantities.iter().any(|it| it.figure() == figure);
     let source = data().sources.into_iter().find(is_of)?;
-    let notebook = source
-        .notebook
-        .map(|it| format!("the thesis's notebook {it}"));
-    notebook.or_else(|| Some(format!("read off {}", source.read_off?)))
+    match source.notebook {
+        Some(notebook) => Some(format!("the thesis's notebook {notebook}")),
+        None => Some(format!("read off {}", source.read_off?)),
+    }
 }
 
 pub(crate) fn has_programs(run: &RunSummary) -> bool {
