@@ -106,9 +106,12 @@ impl Multiples {
         Self { layout, ..self }
     }
 
-    /// Returns the width of a plot in a file.
-    fn width(&self) -> f64 {
-        if self.plots.len() < 2 { WIDE } else { WIDTH }
+    /// Returns the number of plots in a row of a file, and the width of each.
+    fn columns(&self) -> (usize, f64) {
+        match self.plots.len() {
+            0 | 1 => (1, WIDE),
+            plots => (plots.min(COLUMNS), WIDTH),
+        }
     }
 
     /// Returns the space to the left of the plots, which depends on their labels.
@@ -143,15 +146,11 @@ impl Multiples {
         TOP + self.inside(plot, width).1 + BOTTOM
     }
 
-    /// Returns the size of the largest plot with its margins.
-    fn step(&self) -> (f64, f64) {
-        let width = self.width();
+    /// Returns the height of the highest plot with its margins in a file.
+    fn row_height(&self) -> f64 {
+        let (_, width) = self.columns();
         let heights = self.plots.iter().map(|plot| self.height(plot, width));
-        (width, heights.fold(0.0, f64::max))
-    }
-
-    fn columns(&self) -> usize {
-        self.plots.len().clamp(1, COLUMNS)
+        heights.fold(0.0, f64::max)
     }
 
     /// Returns the place of the sentence below the legend.
@@ -160,7 +159,8 @@ impl Multiples {
     }
 
     fn file_width(&self) -> f64 {
-        2.0 * MARGIN + self.width() * self.columns() as f64
+        let (columns, width) = self.columns();
+        2.0 * MARGIN + width * columns as f64
     }
 
     /// Returns the height above the plots in a file.
@@ -171,11 +171,10 @@ impl Multiples {
 
     /// Returns width and height of the figure in a file, in units of the drawing (CSS pixels in the SVG).
     pub fn size(&self) -> (u32, u32) {
-        let rows = self.plots.len().div_ceil(self.columns());
-        let height = match rows {
+        let height = match self.plots.len().div_ceil(self.columns().0) {
             // Room for the words that there is nothing to draw.
             0 => 60.0,
-            rows => self.step().1 * rows as f64,
+            rows => self.row_height() * rows as f64,
         };
         (self.file_width() as u32, (self.head() + height) as u32)
     }
@@ -200,10 +199,10 @@ impl Multiples {
         let sentence = LEFT.shortened(sentence, room);
         let place = (MARGIN, self.below_legend());
         shapes.push(Shape::Text(sentence, place, LEFT));
-        let (width, height) = self.step();
+        let ((columns, width), height) = (self.columns(), self.row_height());
         for (index, plot) in self.plots.iter().enumerate() {
-            let (column, row) = (index % self.columns(), index / self.columns());
-            let (x, y) = (width * column as f64, height * row as f64);
+            let x = width * (index % columns) as f64;
+            let y = height * (index / columns) as f64;
             shapes.extend(self.plot(plot, (MARGIN + x, self.head() + y), width));
         }
         shapes

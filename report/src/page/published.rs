@@ -5,7 +5,7 @@ use crate::figures::multiples::{Layout, Mark, Multiples};
 use crate::figures::palette;
 use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
-    self, Agreement, Beside, FIGURES, Quantity, SIZE, Unit, has_programs, lines, summary,
+    self, Agreement, Beside, FIGURES, Quantity, SIZE, SUITE, Unit, lines, summary,
 };
 use maud::{Markup, html};
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
@@ -13,7 +13,7 @@ use superstep_analysis::run_summary::RunSummary;
 
 pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
     html! {
-        @if !has_programs(run) {
+        @if run.suite != SUITE {
         } @else if rows.is_empty() {
             p {
                 "The thesis published values for the size " code { (SIZE) }

@@ -186,13 +186,9 @@ pub(crate) fn source(figure: &str) -> Option<String> {
     }
 }
 
-pub(crate) fn has_programs(run: &RunSummary) -> bool {
-    run.suite == SUITE
-}
-
 /// Returns whether the run has the thesis's programs at its size.
 pub(crate) fn fits(run: &RunSummary) -> bool {
-    has_programs(run) && run.size == SIZE
+    run.suite == SUITE && run.size == SIZE
 }
 
 /// Returns every published value with the run's; none if the run has other programs or another size.
