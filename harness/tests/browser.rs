@@ -215,7 +215,7 @@ fn long_names_and_large_numbers_do_not_widen_the_page() {
     };
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("index.html");
-    fs::write(&report, page::index(&run, &[]).unwrap()).unwrap();
+    fs::write(&report, page::page(&run, &[], Path::new("none")).unwrap()).unwrap();
     let page = folder.path().join("checker.html");
     fs::write(&page, checker(&report)).unwrap();
     let (document, _) = browse(&browser, folder.path(), &page);
@@ -274,7 +274,7 @@ fn the_first_screen_has_a_dark_mode_and_its_programs_can_be_sorted() {
     };
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("index.html");
-    fs::write(&report, page::index(&run, &[]).unwrap()).unwrap();
+    fs::write(&report, page::page(&run, &[], Path::new("none")).unwrap()).unwrap();
     let page = folder.path().join("checker.html");
     for (scheme, width, background) in [
         ("preferredColorScheme=1", 1280, "rgb(255, 255, 255)"),

@@ -1,7 +1,6 @@
 //! Parts of pages; `maud` escapes all text.
 
 use crate::figures;
-use crate::papers::Work;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 const STYLE: &str = include_str!("style.css");
@@ -37,13 +36,8 @@ pub(crate) enum Cell {
     /// A word highlighted by its meaning.
     Word(String, Meaning),
     Code(String),
-    /// A link to an element of the page.
-    Link {
-        text: String,
-        id: String,
-    },
-    /// A small drawing.
-    Drawing(Markup),
+    /// A link or a small drawing.
+    Markup(Markup),
 }
 
 /// Highlighting of a word, never by colour alone.
@@ -79,7 +73,7 @@ impl Cell {
         match self {
             Cell::Number(_) => Some("number"),
             Cell::Word(_, meaning) => Some(meaning.class()),
-            Cell::Text(_) | Cell::Code(_) | Cell::Link { .. } | Cell::Drawing(_) => None,
+            _ => None,
         }
     }
 }
@@ -89,30 +83,17 @@ impl Render for Cell {
         match self {
             Cell::Text(text) | Cell::Number(text) | Cell::Word(text, _) => text.render(),
             Cell::Code(text) => html! { code { (text) } },
-            Cell::Link { text, id } => link(id, text),
-            Cell::Drawing(drawing) => drawing.clone(),
+            Cell::Markup(content) => content.clone(),
         }
     }
 }
 
 /// Renders a table from rows of column names and cells. The first column names the rows.
-pub(crate) fn table<const COLUMNS: usize>(
+pub(crate) fn table<N: AsRef<str>, R: IntoIterator<Item = (N, Cell)>>(
     caption: &str,
-    rows: impl IntoIterator<Item = [(&'static str, Cell); COLUMNS]>,
+    rows: impl IntoIterator<Item = R>,
 ) -> Markup {
-    let mut rows = rows.into_iter().peekable();
-    let column = |(name, cell): &(&'static str, Cell)| (*name, matches!(cell, Cell::Number(_)));
-    let columns: Vec<_> = rows.peek().into_iter().flatten().map(column).collect();
-    let cells = rows.map(|row| row.into_iter().map(|(_, cell)| cell).collect());
-    table_of(caption, &columns, cells)
-}
-
-/// Renders a table whose first column names the rows. `columns` has each name, and whether the column has numbers.
-pub(crate) fn table_of(
-    caption: &str,
-    columns: &[(impl AsRef<str>, bool)],
-    rows: impl IntoIterator<Item = Vec<Cell>>,
-) -> Markup {
+    let rows = rows.into_iter().map(Vec::from_iter).collect::<Vec<_>>();
     let name = id("table", caption);
     html! {
         // Focusable, so that wide tables can be scrolled by keyboard.
@@ -121,15 +102,15 @@ pub(crate) fn table_of(
                 caption id=(name) { (caption) }
                 thead {
                     tr {
-                        @for (name, numbers) in columns {
-                            th scope="col" class=[numbers.then_some("number")] { (name.as_ref()) }
+                        @for (name, cell) in rows.iter().take(1).flatten() {
+                            th scope="col" class=[matches!(cell, Cell::Number(_)).then_some("number")] { (name.as_ref()) }
                         }
                     }
                 }
                 tbody {
-                    @for row in rows {
+                    @for row in &rows {
                         tr {
-                            @for (index, cell) in row.iter().enumerate() {
+                            @for (index, (_, cell)) in row.iter().enumerate() {
                                 @if index == 0 {
                                     th scope="row" class=[cell.class()] { (cell) }
                                 } @else {
@@ -144,15 +125,18 @@ pub(crate) fn table_of(
     }
 }
 
-pub(crate) fn section(id: &str, heading: impl Render, content: Markup) -> Markup {
+/// Renders a note about a table with only the first `most` rows: the file of `tables/` has all of them.
+pub(crate) fn first_of(most: usize, rows: usize, file: &str) -> Markup {
     html! {
-        section aria-labelledby=(id) { h2 id=(id) { (heading) } (content) }
+        @if rows > most {
+            p.soft { "The first " (most) " of " (rows) " rows; " code { "tables/" (file) } " has all of them." }
+        }
     }
 }
 
-pub(crate) fn figure(drawing: Markup, description: &str) -> Markup {
+pub(crate) fn section(id: &str, heading: impl Render, content: &Markup) -> Markup {
     html! {
-        figure { (drawing) figcaption { (description) } }
+        section aria-labelledby=(id) { h2 id=(id) { (heading) } (content) }
     }
 }
 
@@ -160,21 +144,13 @@ pub(crate) fn link(id: &str, text: &str) -> Markup {
     html! { a href={ "#" (id) } { (text) } }
 }
 
-/// Renders a table of contents from the ids and names of the page's parts.
-pub(crate) fn contents(parts: impl IntoIterator<Item = (String, String)>) -> Markup {
-    contents_with(parts, |_| html! {})
-}
-
-/// Renders a table of contents with a mark after the names of some parts, by their ids.
-pub(crate) fn contents_with(
-    parts: impl IntoIterator<Item = (String, String)>,
-    mark: impl Fn(&str) -> Markup,
-) -> Markup {
+/// Renders a table of contents.
+pub(crate) fn contents(entries: impl IntoIterator<Item = impl Render>) -> Markup {
     html! {
         nav aria-label="Contents" {
             ul {
                 li { a href="#top" { "↑ Top" } }
-                @for (id, name) in parts { li { (link(&id, &name)) (mark(&id)) } }
+                @for entry in entries { li { (entry) } }
             }
         }
     }
@@ -195,23 +171,12 @@ pub(crate) fn fold(summary: &str, open: bool, content: Markup) -> Markup {
     }
 }
 
-pub(crate) fn references<'a>(works: impl IntoIterator<Item = &'a Work>) -> Markup {
-    let works = works.into_iter().map(|work| (work.name, work.citation));
-    let works = description_list(&works.collect::<Vec<_>>());
-    section("references", "References", works)
-}
-
 /// Formats a whole number with its digits in groups of three.
 pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
+    match value {
+        0..1000 => value.to_string(),
+        _ => format!("{},{:03}", grouped(value / 1000), value % 1000),
     }
-    out
 }
 
 /// Formats a number and a noun: "1 warning", "2 warnings".

@@ -3,28 +3,24 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-pub(crate) struct Work {
-    pub(crate) name: &'static str,
-    pub(crate) citation: &'static str,
-}
-
-pub(crate) const RIEBER: Work = Work {
-    name: "Rieber 2017",
-    citation: "“The thesis”: D. S. Rieber, Characterization of GPU Communication: A Scientific Exploration, Heidelberg University, 2017",
-};
+/// The thesis: its short name, and its citation.
+pub(crate) const RIEBER: (&str, &str) = (
+    "Rieber 2017",
+    "“The thesis”: D. S. Rieber, Characterization of GPU Communication: A Scientific Exploration, Heidelberg University, 2017",
+);
 
 /// Papers whose results the probe studies reproduce.
-pub(crate) const STUDIES: [Work; 2] = [
-    Work {
-        name: "SASSI",
-        citation: "M. Stephenson, S. K. S. Hari, Y. Lee, E. Ebrahimi, D. R. Johnson, D. Nellans, M. O’Connor and S. W. Keckler, \
-                   Flexible Software Profiling of GPU Architectures, ISCA 2015",
-    },
-    Work {
-        name: "GPU Ocelot",
-        citation: "N. Farooqui, A. Kerr, G. Diamos, S. Yalamanchili and K. Schwan, \
-                   A Framework for Dynamically Instrumenting GPU Compute Applications within GPU Ocelot, GPGPU-4, 2011",
-    },
+pub(crate) const STUDIES: [(&str, &str); 2] = [
+    (
+        "SASSI",
+        "M. Stephenson, S. K. S. Hari, Y. Lee, E. Ebrahimi, D. R. Johnson, D. Nellans, M. O’Connor and S. W. Keckler, \
+         Flexible Software Profiling of GPU Architectures, ISCA 2015",
+    ),
+    (
+        "GPU Ocelot",
+        "N. Farooqui, A. Kerr, G. Diamos, S. Yalamanchili and K. Schwan, \
+         A Framework for Dynamically Instrumenting GPU Compute Applications within GPU Ocelot, GPGPU-4, 2011",
+    ),
 ];
 
 /// The suite whose programs have published numbers.

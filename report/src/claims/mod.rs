@@ -1,18 +1,14 @@
-//! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not measurable.
-//!
-//! A rule over the tables judges each statement, and reports the numbers behind its verdict. A statement that differs is a
+//! Statements of the thesis (Rieber 2017) about its figures, each judged by a rule over the tables. One that differs is a
 //! finding about the statement or the program, never a reason to change a metric.
 
-mod partners;
-mod rules;
-mod supersteps;
+mod judges;
 #[cfg(test)]
 mod tests;
-mod volumes;
 
-use crate::published::{JUDGED, program, statements};
+use crate::published::{Quantity, first_value, statements};
 use std::borrow::Cow;
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::bisection::BisectionRow;
 use superstep_table::table;
 
 #[derive(Clone, Debug)]
@@ -50,12 +46,15 @@ crate::text_column!(Verdict);
 
 table! {
     /// One statement of the thesis about its figures.
-    pub struct Claim = "claims": Eq {
+    pub struct Claim = "claims": Eq, serde::Deserialize {
         claim: String = "C1 to C15";
         figure: String = "figure of the thesis";
         statement: String = "the thesis's statement, paraphrased";
+        #[serde(skip)]
         verdict: Verdict = "holds, differs or not-measurable";
+        #[serde(skip)]
         numbers: String = "the rule and the numbers that decide";
+        #[serde(skip)]
         published: String =
             "if it differs: whether the published numbers bear it out; empty in runs of other sizes";
     }
@@ -72,12 +71,12 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
         return Vec::new();
     }
     let all: Option<Vec<&Program<'_>>> = PROGRAMS.iter().map(find).collect();
-    let six = all.and_then(|all| Some(rules::Six::new(all.try_into().ok()?)));
-    (statements().into_iter().zip(rules::JUDGES))
-        .map(|(statement, judge)| {
+    let six: Option<judges::Six<'_>> = all.and_then(|all| all.try_into().ok());
+    (statements().into_iter().zip(judges::JUDGES))
+        .map(|(claim, judge)| {
             let no_strides = |it: &Program<'_>| it.metrics.strides.is_empty();
             let lacks_traces =
-                statement.figure == rules::OF_STRIDES && programs.iter().any(no_strides);
+                claim.figure == judges::OF_STRIDES && programs.iter().any(no_strides);
             let (verdict, numbers) = match six.as_ref().map(judge) {
                 Some(_) if lacks_traces => (Verdict::NotMeasurable, "needs traces".to_owned()),
                 Some((true, numbers)) => (Verdict::Holds, numbers),
@@ -88,28 +87,57 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
                 }
             };
             let published = match verdict {
-                Verdict::Differs if is_published_run => judge_published(&statement.figure, judge),
+                Verdict::Differs if is_published_run => judge_published(&claim.figure, judge),
                 _ => String::new(),
             };
             Claim {
-                claim: statement.claim,
-                figure: statement.figure,
-                statement: statement.statement,
                 verdict,
                 numbers,
                 published,
+                ..claim
             }
         })
         .collect()
 }
 
-fn judge_published(figure: &str, judge: rules::Judge) -> String {
-    if !JUDGED.contains(&figure) {
+fn judge_published(figure: &str, judge: judges::Judge) -> String {
+    // The published numbers suffice for the rules about these figures.
+    if !["6.1", "6.4"].contains(&figure) {
         return "not judged: the numbers that the rule needs are not published".to_owned();
     }
-    let programs = PROGRAMS.map(program);
-    match judge(&rules::Six::new(programs.each_ref())) {
+    let programs = PROGRAMS.map(published);
+    match judge(&programs.each_ref()) {
         (true, numbers) => format!("borne out: {numbers}"),
         (false, numbers) => format!("not borne out: {numbers}"),
+    }
+}
+
+/// Returns the published values of a program.
+fn published(name: &'static str) -> Program<'static> {
+    let value = |quantity| first_value(name, quantity);
+    let cut = |dimension: &str, bytes, share| {
+        let bytes = value(bytes) as u64;
+        let share = value(share) / 100.0;
+        BisectionRow {
+            dimension: dimension.to_owned(),
+            coordinates: if bytes > 0 { 2 } else { 1 },
+            cut: 1,
+            crossing_bytes: bytes,
+            share,
+            as_published_bytes: bytes,
+            as_published_share: share,
+        }
+    };
+    let x = cut("x", Quantity::CutX, Quantity::CutXShare);
+    let y = cut("y", Quantity::CutY, Quantity::CutYShare);
+    Program {
+        name,
+        loaded_bytes: value(Quantity::Loaded) as u64,
+        stored_bytes: value(Quantity::Stored) as u64,
+        share: value(Quantity::Communicated) / value(Quantity::Stored),
+        metrics: Cow::Owned(Metrics {
+            bisection: vec![x, y],
+            ..Metrics::default()
+        }),
     }
 }

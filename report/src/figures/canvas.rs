@@ -1,16 +1,14 @@
-//! Draws lines, rectangles and text in units that do not depend on the output: SVG, or pixels through plotters.
+//! Shapes and texts in units that do not depend on the output, and their pixels through plotters.
 
 use crate::error::{ReportError, Result};
 use plotters::backend::BitMapBackend;
-use plotters::coord::Shift;
-use plotters::drawing::DrawingArea;
+use plotters::drawing::IntoDrawingArea;
 use plotters::element::{Circle, PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{
-    Color, FontStyle, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE,
-    register_font,
+    Color, FontDesc, FontStyle, FontTransform, IntoFont, RGBColor, WHITE, register_font,
 };
-use std::sync::OnceLock;
+use std::sync::Once;
 
 /// The name under which the embedded font is registered.
 const FAMILY: &str = "sans-serif";
@@ -21,148 +19,159 @@ pub(super) const EM: f64 = 12.0;
 /// Radius of a dot.
 pub(super) const DOT: f64 = 3.5;
 /// Pixels of the PNG per unit of the drawing.
-pub(super) const PNG_SCALE: f64 = 2.0;
+const PNG_SCALE: f64 = 2.0;
 /// Correction in ems for the bitmap backend, which centres a text's line, not its letters.
 const PNG_DROP: f64 = 0.2;
 
 pub(super) type At = (f64, f64);
 
-/// A rectangle of a map: two corners, the colour, and the text that appears on hover.
-pub(super) type Cell<'a> = ([At; 2], RGBColor, &'a str);
+/// A rectangle: two corners, the colour, and the text that appears on hover where the output can show it.
+pub(super) type Cell = ([At; 2], RGBColor, String);
 
-/// An output. Titles appear on hover where the output can show them; an empty one is none.
-pub(super) trait Canvas {
-    fn rectangle(&mut self, corners: [At; 2], colour: RGBColor, title: &str) -> Result<()>;
+pub(super) enum Shape {
+    Rectangle(Cell),
+    /// Rectangles of a map, whose shades are a scale: the darker, the more.
+    Cells(Vec<Cell>),
+    Dot(At, RGBColor, String),
+    /// Points, width, colour, and the text that appears on hover.
+    Line(Vec<At>, f64, RGBColor, String),
+    Text(String, At, Look),
+}
 
-    fn dot(&mut self, centre: At, colour: RGBColor, title: &str) -> Result<()>;
+/// The style of a text. Its `anchor` is placed at its position.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    /// Size in units of the drawing.
+    pub(super) em: f64,
+    pub(super) colour: RGBColor,
+    pub(super) anchor: (HPos, VPos),
+    pub(super) is_bold: bool,
+    /// Reads from bottom to top.
+    pub(super) is_upright: bool,
+}
 
-    fn line(&mut self, points: &[At], width: f64, colour: RGBColor, title: &str) -> Result<()>;
-
-    fn text(&mut self, text: &str, at: At, look: &TextStyle<'static>) -> Result<()>;
-
-    /// Draws rectangles whose shades are a scale: the darker, the more.
-    fn cells(&mut self, cells: &[Cell<'_>]) -> Result<()> {
-        for (corners, colour, title) in cells {
-            self.rectangle(*corners, *colour, title)?;
+impl Look {
+    pub(super) const fn new(colour: RGBColor, anchor: (HPos, VPos)) -> Self {
+        Self {
+            em: EM,
+            colour,
+            anchor,
+            is_bold: false,
+            is_upright: false,
         }
-        Ok(())
     }
-}
 
-/// Returns the style of regular text. The point `anchor` of the text is placed at its position; the size is in units of
-/// the drawing.
-pub(super) fn look(em: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'static> {
-    fonts();
-    let style = (FAMILY, em * SIZE_PER_EM).into_font().color(&colour);
-    style.pos(Pos::new(anchor.0, anchor.1))
-}
-
-/// Returns the style with the bold font, which `FontDesc::style` would not load.
-pub(super) fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
-    TextStyle {
-        font: (FAMILY, look.font.get_size(), FontStyle::Bold).into_font(),
-        ..look.clone()
-    }
-}
-
-pub(super) fn em(look: &TextStyle<'_>) -> f64 {
-    look.font.get_size() / SIZE_PER_EM
-}
-
-pub(super) fn is_upright(look: &TextStyle<'_>) -> bool {
-    !matches!(look.font.get_transform(), FontTransform::None)
-}
-
-pub(super) fn text_width(text: &str, look: &TextStyle<'static>) -> f64 {
-    // Text that cannot be measured is still drawn; the guess only affects its neighbours' positions.
-    let guess = look.font.get_size() * 0.5 * text.chars().count() as f64;
-    let size = scaled(look, 4.0).font.box_size(text);
-    size.map_or(guess, |(width, _)| f64::from(width) / 4.0)
-}
-
-/// Shortens a text to fit into `room`, with an ellipsis.
-pub(super) fn shortened(text: &str, room: f64, look: &TextStyle<'static>) -> String {
-    if text_width(text, look) <= room {
-        return text.to_owned();
-    }
-    let ends = text.char_indices().rev();
-    let mut shorter = ends.map(|(end, _)| format!("{}…", &text[..end]));
-    let fitting = shorter.find(|shorter| text_width(shorter, look) <= room);
-    fitting.unwrap_or_default()
-}
-
-fn scaled(look: &TextStyle<'static>, scale: f64) -> TextStyle<'static> {
-    TextStyle {
-        font: look.font.resize(look.font.get_size() * scale),
-        ..look.clone()
-    }
-}
-
-/// Registers the embedded font with plotters, once per process. Returns whether that succeeded.
-fn fonts() -> bool {
-    static REGISTERED: OnceLock<bool> = OnceLock::new();
-    *REGISTERED.get_or_init(|| {
-        register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular()).is_ok()
-            && register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold()).is_ok()
-    })
-}
-
-/// Pixels of a PNG, on white.
-pub(super) struct Pixels<'a, 'b> {
-    area: &'a DrawingArea<BitMapBackend<'b>, Shift>,
-    figure: &'static str,
-}
-
-impl<'a, 'b> Pixels<'a, 'b> {
-    pub(super) fn new(
-        area: &'a DrawingArea<BitMapBackend<'b>, Shift>,
-        figure: &'static str,
-    ) -> Result<Self> {
-        let reason = "the embedded font is not readable; rebuild the program".to_owned();
-        if !fonts() {
-            return Err(ReportError::Figure { figure, reason });
+    pub(super) const fn bold(self, em: f64) -> Self {
+        Self {
+            em,
+            is_bold: true,
+            ..self
         }
-        let pixels = Self { area, figure };
-        pixels.check(area.fill(&WHITE))?;
-        Ok(pixels)
     }
 
-    fn check<T, E: std::fmt::Display>(&self, outcome: Result<T, E>) -> Result<()> {
-        outcome.map(drop).map_err(ReportError::drawing(self.figure))
-    }
-}
-
-fn pixel((x, y): At) -> (i32, i32) {
-    let pixel = |unit: f64| (unit * PNG_SCALE).round() as i32;
-    (pixel(x), pixel(y))
-}
-
-impl Canvas for Pixels<'_, '_> {
-    fn rectangle(&mut self, corners: [At; 2], colour: RGBColor, _: &str) -> Result<()> {
-        let corners = corners.map(pixel);
-        let rectangle = Rectangle::new(corners, ShapeStyle::from(&colour).filled());
-        self.check(self.area.draw(&rectangle))
-    }
-
-    fn dot(&mut self, centre: At, colour: RGBColor, _: &str) -> Result<()> {
-        let style = ShapeStyle::from(&colour).filled();
-        let dot = Circle::new(pixel(centre), (DOT * PNG_SCALE) as i32, style);
-        self.check(self.area.draw(&dot))
-    }
-
-    fn line(&mut self, points: &[At], width: f64, colour: RGBColor, _: &str) -> Result<()> {
-        let points: Vec<(i32, i32)> = points.iter().map(|&point| pixel(point)).collect();
-        let style = colour.stroke_width((width * PNG_SCALE).round().max(1.0) as u32);
-        self.check(self.area.draw(&PathElement::new(points, style)))
-    }
-
-    fn text(&mut self, text: &str, at: At, look: &TextStyle<'static>) -> Result<()> {
-        let drop = PNG_DROP * em(look);
-        let at = match is_upright(look) {
-            false => (at.0, at.1 + drop),
-            true => (at.0 + drop, at.1),
+    fn font(&self, scale: f64) -> FontDesc<'static> {
+        fonts();
+        // `FontDesc::style` would not load the bold font.
+        let style = match self.is_bold {
+            true => FontStyle::Bold,
+            false => FontStyle::Normal,
         };
-        let text = Text::new(text.to_owned(), pixel(at), scaled(look, PNG_SCALE));
-        self.check(self.area.draw(&text))
+        (FAMILY, self.em * SIZE_PER_EM * scale, style).into_font()
     }
+
+    pub(super) fn width(&self, text: &str) -> f64 {
+        // Text that cannot be measured is still drawn; the guess only affects its neighbours' positions.
+        let guess = self.em * SIZE_PER_EM * 0.5 * text.chars().count() as f64;
+        let size = self.font(4.0).box_size(text);
+        size.map_or(guess, |(width, _)| f64::from(width) / 4.0)
+    }
+
+    /// Shortens a text to fit into `room`, with an ellipsis.
+    pub(super) fn shortened(&self, text: &str, room: f64) -> String {
+        if self.width(text) <= room {
+            return text.to_owned();
+        }
+        let ends = text.char_indices().rev();
+        let mut shorter = ends.map(|(end, _)| format!("{}…", &text[..end]));
+        let fitting = shorter.find(|shorter| self.width(shorter) <= room);
+        fitting.unwrap_or_default()
+    }
+}
+
+/// Registers the embedded fonts with plotters, once per process.
+fn fonts() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        let regular = register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular());
+        let bold = register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold());
+        assert!(regular.is_ok() && bold.is_ok(), "plotters reads the fonts");
+    });
+}
+
+/// Draws shapes as a PNG file on white, with [`PNG_SCALE`] pixels per unit.
+pub(super) fn png(
+    shapes: &[Shape],
+    (width, height): (u32, u32),
+    figure: &'static str,
+) -> Result<Vec<u8>> {
+    let pixel = |unit: f64| (unit * PNG_SCALE).round() as i32;
+    let at = |(x, y): At| (pixel(x), pixel(y));
+    let size = [width, height].map(|length| (f64::from(length) * PNG_SCALE) as u32);
+    let mut pixels = vec![0; size[0] as usize * size[1] as usize * 3];
+    let area = BitMapBackend::with_buffer(&mut pixels, size.into()).into_drawing_area();
+    let rectangle =
+        |(corners, colour, _): &Cell| area.draw(&Rectangle::new(corners.map(at), colour.filled()));
+    let draw = |shape: &Shape| match shape {
+        Shape::Rectangle(cell) => rectangle(cell),
+        Shape::Cells(cells) => cells.iter().try_for_each(rectangle),
+        Shape::Dot(centre, colour, _) => {
+            let radius = (DOT * PNG_SCALE) as i32;
+            area.draw(&Circle::new(at(*centre), radius, colour.filled()))
+        }
+        Shape::Line(points, width, colour, _) => {
+            let points: Vec<(i32, i32)> = points.iter().map(|&point| at(point)).collect();
+            let style = colour.stroke_width(pixel(*width).max(1) as u32);
+            area.draw(&PathElement::new(points, style))
+        }
+        Shape::Text(text, (x, y), look) => {
+            let drop = PNG_DROP * look.em;
+            let (place, turn) = match look.is_upright {
+                false => ((*x, y + drop), FontTransform::None),
+                true => ((x + drop, *y), FontTransform::Rotate270),
+            };
+            let font = look.font(PNG_SCALE).transform(turn).color(&look.colour);
+            let style = font.pos(Pos::new(look.anchor.0, look.anchor.1));
+            area.draw(&Text::new(text.as_str(), at(place), style))
+        }
+    };
+    (area
+        .fill(&WHITE)
+        .and_then(|()| shapes.iter().try_for_each(draw)))
+    .and_then(|()| area.present())
+    .map_err(ReportError::drawing(figure))?;
+    drop(area);
+    png_file(&pixels, size, None).map_err(ReportError::drawing(figure))
+}
+
+/// Encodes pixels as a PNG file. With a palette, they are numbers of its colours, of which the first is transparent.
+pub(super) fn png_file(
+    pixels: &[u8],
+    [width, height]: [u32; 2],
+    palette: Option<Vec<u8>>,
+) -> Result<Vec<u8>, png::EncodingError> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::Default);
+    encoder.set_depth(png::BitDepth::Eight);
+    // Rows of flat colours repeat, which filters hide.
+    encoder.set_filter(png::FilterType::NoFilter);
+    if let Some(palette) = palette {
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_compression(png::Compression::Best);
+        encoder.set_palette(palette);
+        encoder.set_trns(vec![0]);
+    }
+    encoder.write_header()?.write_image_data(pixels)?;
+    Ok(file)
 }

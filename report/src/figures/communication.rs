@@ -1,11 +1,11 @@
 //! Figures 6.2 to 6.9 of the thesis, from the metrics tables, for one or more applications.
 
-use super::maps::{FIRST, PART, WHOLE, has_part, map};
+use super::maps::{FIRST, PART, WHOLE, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
-use crate::html::grouped;
+use crate::html::{counted, grouped};
 use plotters::style::RGBColor;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
@@ -17,31 +17,25 @@ pub type Application<'a> = (&'a str, &'a Metrics);
 /// Returns figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for selected ones, and for the whole grid. The
 /// timeline, if any, comes last.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
+    let unless_empty = |figure: Multiples| Some(figure).filter(|it| it.table.rows() > 0);
     let mut figures = vec![
         transfer_sizes(applications),
         degrees(applications),
         bisection(applications),
-        map(applications, FIRST),
+    ];
+    // Runs without a trace have no strides.
+    let mut traced = applications.to_vec();
+    traced.retain(|(_, metrics)| !metrics.strides.is_empty());
+    figures.extend(unless_empty(strides(&traced)));
+    figures.push(map(applications, FIRST));
+    figures.extend(unless_empty(map(applications, PART)));
+    figures.extend([
         map(applications, WHOLE),
         supersteps(applications),
         distances(applications),
         connectivity(applications),
-    ];
-    if has_part(applications) {
-        figures.insert(4, map(applications, PART));
-    }
-    // Runs without a trace have no strides.
-    let traced = applications.iter().copied();
-    let traced: Vec<_> = traced.filter(|(_, it)| !it.strides.is_empty()).collect();
-    if !traced.is_empty() {
-        figures.insert(3, strides(&traced));
-    }
-    if applications
-        .iter()
-        .any(|(_, metrics)| !metrics.timeline.is_empty())
-    {
-        figures.push(timeline(applications));
-    }
+    ]);
+    figures.extend(unless_empty(timeline(applications)));
     figures
 }
 
@@ -74,10 +68,7 @@ pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
     let mut marks = Vec::new();
     for (series, (heights, colour)) in values.iter().enumerate() {
-        let shown = heights
-            .iter()
-            .enumerate()
-            .filter(|&(_, &height)| height > 0.0);
+        let shown = heights.iter().enumerate().filter(|it| *it.1 > 0.0);
         marks.extend(shown.map(|(band, &height)| {
             let left = band as f64 + 0.1 + width * series as f64;
             Mark::Area((left, 0.0), (left + width, height), *colour)
@@ -106,29 +97,21 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         // Leave room on both sides of the steps.
         let (low, high) = (size(rows.first()) * 0.75, size(rows.last()) * 1.5);
         let label = "transfer size (bytes, log scale)";
-        let x = Scale::powers(2, low, high, label, |v| grouped(v as u64));
+        let x = Scale::powers(low.max(1.0), high, label, |v| grouped(v as u64));
+        let tops = (rows.iter()).map(|row| (row.size_bytes as f64, row.cumulative_share));
         let mut points = vec![(x.low, 0.0)];
-        let mut share = 0.0;
-        for row in rows {
-            let size = row.size_bytes as f64;
-            points.extend([(size, share), (size, row.cumulative_share)]);
-            share = row.cumulative_share;
+        for (size, share) in tops.clone() {
+            let below = points[points.len() - 1].1;
+            points.extend([(size, below), (size, share)]);
         }
         points.push((x.high, 1.0));
         let mut marks = vec![Mark::Line(points, 2.0, palette::BLUE)];
         marks.truncate(rows.len());
         if rows.len() <= MOST_POINTS {
-            let point = |row: &TransferSizeRow| (row.size_bytes as f64, row.cumulative_share);
-            marks.extend(
-                rows.iter()
-                    .map(|row| Mark::Point(point(row), palette::BLUE)),
-            );
+            marks.extend(tops.map(|top| Mark::Point(top, palette::BLUE)));
         }
         Plot {
-            note: match rows.len() {
-                1 => "one size".to_owned(),
-                sizes => format!("{sizes} sizes"),
-            },
+            note: counted(rows.len(), "size"),
             x,
             y: Scale::shares("share of transfers"),
             marks,
@@ -179,8 +162,8 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         let exact: Vec<f64> = rows.iter().map(|row| row.share).collect();
         let published: Vec<f64> = rows.iter().map(|row| row.as_published_share).collect();
         let mut marks = bars(&[(exact, palette::GREEN), (published, palette::LIGHT_PURPLE)]);
+        let text = |at, crossing: u64| Mark::Text(at, bytes(crossing as f64));
         for (band, row) in (0..).map(f64::from).zip(rows) {
-            let text = |at, bytes_there: u64| Mark::Text(at, bytes(bytes_there as f64));
             marks.push(text((band + 0.3, row.share), row.crossing_bytes));
             let published = (band + 0.7, row.as_published_share);
             marks.push(text(published, row.as_published_bytes));

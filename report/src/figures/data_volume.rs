@@ -4,7 +4,7 @@ use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::palette;
 use serde::Deserialize;
-use superstep_analysis::run_summary::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
 use superstep_table::{Table, table};
 
 table! {
@@ -24,31 +24,34 @@ pub fn data_volume(run: &RunSummary) -> Multiples {
 }
 
 pub(super) fn rows(run: &RunSummary) -> Vec<DataVolumeRow> {
-    let rows = run.benchmarks.iter().filter_map(|benchmark| {
+    let rows = run.benchmarks.iter().filter_map(DataVolumeRow::of);
+    rows.collect()
+}
+
+impl DataVolumeRow {
+    pub(crate) fn of(benchmark: &BenchmarkSummary) -> Option<Self> {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
-        Some(DataVolumeRow {
+        Some(Self {
             application: benchmark.name.clone(),
             loaded_bytes: bytes.with_atomics()[0],
             stored_bytes: communication.stored_bytes,
             communicated_stored_bytes: communication.communicated_bytes,
             communication_share: communication.share,
         })
-    });
-    rows.collect()
+    }
 }
 
 pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
-    let volumes = rows
-        .iter()
-        .flat_map(|row| [row.loaded_bytes, row.stored_bytes]);
-    let volumes = volumes.filter(|&volume| volume > 0);
+    let volumes = (rows.iter())
+        .flat_map(|row| [row.loaded_bytes, row.stored_bytes])
+        .filter(|&volume| volume > 0);
     let most = volumes.clone().max().unwrap_or(1) as f64;
     let least = volumes.min().unwrap_or(1) as f64;
     // The first program is at the top.
-    let names = || rows.iter().rev().map(|row| row.application.clone());
+    let rows_up = || rows.iter().rev();
     let plot = |title: &str, x: Scale, colour, value: fn(&DataVolumeRow) -> f64| {
         let mut marks = Vec::new();
-        for (low, row) in (0..).map(f64::from).zip(rows.iter().rev()) {
+        for (low, row) in (0..).map(f64::from).zip(rows_up()) {
             let value = value(row);
             // The length of a bar would mean nothing on a logarithmic scale.
             marks.push(match x.logarithmic {
@@ -60,23 +63,18 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
         Plot {
             title: title.to_owned(),
             x,
-            y: Scale::bands(names(), ""),
+            y: Scale::bands(rows_up().map(|row| row.application.clone()), ""),
             marks,
             ..Plot::default()
         }
     };
-    let log = || Scale::powers(2, least, most, "log scale", bytes);
+    let log = || Scale::powers(least, most, "log scale", bytes);
     let share = "Communicated share of the stored bytes";
+    let [blue, orange, green] = [palette::BLUE, palette::ORANGE, palette::GREEN];
     let plots = vec![
-        plot("Bytes loaded", log(), palette::BLUE, |row| {
-            row.loaded_bytes as f64
-        }),
-        plot("Bytes stored", log(), palette::ORANGE, |row| {
-            row.stored_bytes as f64
-        }),
-        plot(share, Scale::shares(""), palette::GREEN, |row| {
-            row.communication_share
-        }),
+        plot("Bytes loaded", log(), blue, |it| it.loaded_bytes as f64),
+        plot("Bytes stored", log(), orange, |it| it.stored_bytes as f64),
+        plot(share, Scale::shares(""), green, |it| it.communication_share),
     ];
     Multiples::new(
         "data-volume",

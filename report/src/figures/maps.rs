@@ -8,7 +8,7 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::{Axis, DensityRow, SIDE};
 
 /// Shades of one hue from light to dark, in equal steps of lightness, so that they also work in greyscale.
-const SHADES: [RGBColor; 6] = [
+pub(crate) const SHADES: [RGBColor; 6] = [
     RGBColor(178, 214, 238),
     RGBColor(140, 194, 226),
     RGBColor(78, 158, 205),
@@ -18,19 +18,14 @@ const SHADES: [RGBColor; 6] = [
 ];
 
 /// Names of maps in the table, which are also the suffixes of their figures' names.
-pub(super) const FIRST: &str = "first";
+pub(crate) const FIRST: &str = "first";
 pub(super) const PART: &str = "part";
-pub(super) const WHOLE: &str = "whole";
+pub(crate) const WHOLE: &str = "whole";
 
 /// Returns the map's cells. [`PART`] has none unless CTAs were selected.
-fn cells<'a>(metrics: &'a Metrics, map: &str) -> Vec<&'a DensityRow> {
+pub(crate) fn cells<'a>(metrics: &'a Metrics, map: &str) -> Vec<&'a DensityRow> {
     let cells = metrics.density.iter();
     cells.filter(|row| row.map == map).collect()
-}
-
-pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
-    let mut metrics = applications.iter().map(|(_, metrics)| metrics);
-    metrics.any(|metrics| !cells(metrics, PART).is_empty())
 }
 
 pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multiples {
@@ -121,7 +116,8 @@ fn scale(axis: &Axis, label: &str) -> Scale {
     scale
 }
 
-fn level(count: u64, max: u64) -> usize {
+/// Returns the number of the shade of `count`.
+pub(crate) fn level(count: u64, max: u64) -> usize {
     if max <= 1 {
         return 3;
     }

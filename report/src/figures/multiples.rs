@@ -1,10 +1,9 @@
 //! Small multiples: plots of the same kind, one for each application.
 
-use super::canvas::{At, Canvas, EM, bold, look, shortened, text_width};
+use super::canvas::{At, EM, Look, Shape};
 use super::palette;
-use crate::error::Result;
+use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
-use plotters::style::{FontTransform, RGBColor};
 use superstep_table::Table;
 
 pub use super::scale::{Scale, Values};
@@ -72,12 +71,14 @@ const BOTTOM: f64 = 60.0;
 const COLUMNS: usize = 3;
 /// Maximum width of the labels of the vertical scale.
 const NAMES: f64 = 124.0;
-/// Text anchors.
-const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
-const CENTRE: (HPos, VPos) = (HPos::Center, VPos::Center);
-const RIGHT: (HPos, VPos) = (HPos::Right, VPos::Center);
-const BELOW: (HPos, VPos) = (HPos::Center, VPos::Top);
-const ABOVE: (HPos, VPos) = (HPos::Center, VPos::Bottom);
+/// Texts by their anchors.
+const LEFT: Look = Look::new(palette::BLACK, (HPos::Left, VPos::Center));
+const CENTRE: Look = Look::new(palette::GREY, (HPos::Center, VPos::Center));
+const RIGHT: Look = Look::new(palette::BLACK, (HPos::Right, VPos::Center));
+const BELOW: Look = Look::new(palette::BLACK, (HPos::Center, VPos::Top));
+const NOTE: Look = Look::new(palette::GREY, (HPos::Left, VPos::Center));
+const AXIS: Look = Look::new(palette::GREY, (HPos::Center, VPos::Top));
+const ABOVE: Look = Look::new(palette::BLACK, (HPos::Center, VPos::Bottom));
 
 impl Multiples {
     pub fn new(
@@ -105,16 +106,18 @@ impl Multiples {
         Self { layout, ..self }
     }
 
-    /// Returns the width of a plot in a file.
-    fn width(&self) -> f64 {
-        if self.plots.len() < 2 { WIDE } else { WIDTH }
+    /// Returns the number of plots in a row of a file, and the width of each.
+    fn columns(&self) -> (usize, f64) {
+        match self.plots.len() {
+            0 | 1 => (1, WIDE),
+            plots => (plots.min(COLUMNS), WIDTH),
+        }
     }
 
     /// Returns the space to the left of the plots, which depends on their labels.
     fn left(&self) -> f64 {
-        let label = look(EM, palette::BLACK, RIGHT);
         let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
-        let widths = ticks.map(|(_, text)| text_width(text, &label).min(NAMES));
+        let widths = ticks.map(|(_, text)| RIGHT.width(text).min(NAMES));
         let has_label = self.plots.iter().any(|plot| !plot.y.label.is_empty());
         let label = if has_label { 20.0 } else { 0.0 };
         (widths.fold(16.0, f64::max) + 8.0 + label).round()
@@ -143,88 +146,66 @@ impl Multiples {
         TOP + self.inside(plot, width).1 + BOTTOM
     }
 
-    /// Returns the size of the largest plot with its margins.
-    fn step(&self) -> (f64, f64) {
-        let width = self.width();
+    /// Returns the height of the highest plot with its margins in a file.
+    fn row_height(&self) -> f64 {
+        let (_, width) = self.columns();
         let heights = self.plots.iter().map(|plot| self.height(plot, width));
-        (width, heights.fold(0.0, f64::max))
+        heights.fold(0.0, f64::max)
     }
 
-    fn columns(&self) -> usize {
-        self.plots.len().clamp(1, COLUMNS)
-    }
-
-    /// Returns the rows of the legend, each with the position, name and colour of its entries.
-    fn legend_rows(&self) -> Vec<Vec<(f64, &'static str, RGBColor)>> {
-        let look = look(EM, palette::BLACK, LEFT);
-        let mut rows = vec![Vec::new()];
-        let mut x = MARGIN;
-        for &(name, colour) in &self.legend {
-            let width = 18.0 + text_width(name, &look) + 22.0;
-            if x + width > self.file_width() && x > MARGIN {
-                rows.push(Vec::new());
-                x = MARGIN;
-            }
-            if let Some(row) = rows.last_mut() {
-                row.push((x, name, colour));
-            }
-            x += width;
-        }
-        rows.retain(|row| !row.is_empty());
-        rows
+    /// Returns the place of the sentence below the legend.
+    fn below_legend(&self) -> f64 {
+        50.0 + 18.0 * self.legend.len() as f64
     }
 
     fn file_width(&self) -> f64 {
-        2.0 * MARGIN + self.width() * self.columns() as f64
+        let (columns, width) = self.columns();
+        2.0 * MARGIN + width * columns as f64
     }
 
     /// Returns the height above the plots in a file.
     fn head(&self) -> f64 {
         let sentence = if self.sentence.is_empty() { 0.0 } else { 20.0 };
-        46.0 + 18.0 * self.legend_rows().len() as f64 + sentence
+        self.below_legend() - 4.0 + sentence
     }
 
     /// Returns width and height of the figure in a file, in units of the drawing (CSS pixels in the SVG).
     pub fn size(&self) -> (u32, u32) {
-        let rows = self.plots.len().div_ceil(self.columns());
-        let height = match rows {
+        let height = match self.plots.len().div_ceil(self.columns().0) {
             // Room for the words that there is nothing to draw.
             0 => 60.0,
-            rows => self.step().1 * rows as f64,
+            rows => self.row_height() * rows as f64,
         };
         (self.file_width() as u32, (self.head() + height) as u32)
     }
 
     /// Draws the figure as in a file: the heading, the legend, and the plots in rows.
-    pub(super) fn draw(&self, canvas: &mut dyn Canvas) -> Result<()> {
-        let mut title = bold(&look(16.0, palette::BLACK, LEFT));
+    pub(super) fn draw(&self) -> Vec<Shape> {
         // A figure with one plot is narrower than some titles.
         let room = self.file_width() - 2.0 * MARGIN;
-        let fitting = (room / text_width(&self.title, &title)).min(1.0);
-        title.font = title.font.resize(title.font.get_size() * fitting);
-        canvas.text(&self.title, (MARGIN, 24.0), &title)?;
-        let entry = look(EM, palette::BLACK, LEFT);
-        let mut y = 50.0;
-        for row in self.legend_rows() {
-            for (x, name, colour) in row {
-                canvas.rectangle([(x, y - 6.0), (x + 12.0, y + 6.0)], colour, "")?;
-                canvas.text(name, (x + 18.0, y), &entry)?;
-            }
-            y += 18.0;
+        let fitting = (room / LEFT.bold(16.0).width(&self.title)).min(1.0);
+        let title = LEFT.bold(16.0 * fitting);
+        let mut shapes = vec![Shape::Text(self.title.clone(), (MARGIN, 24.0), title)];
+        for (row, (name, colour)) in (0..).map(f64::from).zip(&self.legend) {
+            let y = 50.0 + 18.0 * row;
+            let corners = [(MARGIN, y - 6.0), (MARGIN + 12.0, y + 6.0)];
+            shapes.push(Shape::Rectangle((corners, *colour, String::new())));
+            shapes.push(Shape::Text(name.to_string(), (MARGIN + 18.0, y), LEFT));
         }
-        if !self.sentence.is_empty() {
-            let sentence = shortened(&self.sentence, room, &entry);
-            canvas.text(&sentence, (MARGIN, y), &entry)?;
-        } else if self.plots.is_empty() {
-            canvas.text("No application was analysed.", (MARGIN, y), &entry)?;
-        }
-        let (width, height) = self.step();
+        let sentence = match self.plots.is_empty() && self.sentence.is_empty() {
+            true => "No application was analysed.",
+            false => &self.sentence,
+        };
+        let sentence = LEFT.shortened(sentence, room);
+        let place = (MARGIN, self.below_legend());
+        shapes.push(Shape::Text(sentence, place, LEFT));
+        let ((columns, width), height) = (self.columns(), self.row_height());
         for (index, plot) in self.plots.iter().enumerate() {
-            let (column, row) = (index % self.columns(), index / self.columns());
-            let (x, y) = (width * column as f64, height * row as f64);
-            self.plot(canvas, plot, (MARGIN + x, self.head() + y), width)?;
+            let x = width * (index % columns) as f64;
+            let y = height * (index / columns) as f64;
+            shapes.extend(self.plot(plot, (MARGIN + x, self.head() + y), width));
         }
-        Ok(())
+        shapes
     }
 
     /// Returns the text that appears on hover: the band, its value and the series.
@@ -235,10 +216,10 @@ impl Multiples {
         let along = |(x, y): (f64, f64)| if is_upright { y } else { x };
         let middle = |a: &At, b: &At| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
         let (at, value, colour) = match mark {
-            Mark::Area(from, to, colour) if scale.logarithmic => {
-                (middle(from, to), along(*to), colour)
+            Mark::Area(from, to, colour) => {
+                let start = if scale.logarithmic { 0.0 } else { along(*from) };
+                (middle(from, to), along(*to) - start, colour)
             }
-            Mark::Area(from, to, colour) => (middle(from, to), along(*to) - along(*from), colour),
             Mark::Point(at, colour) => (*at, along(*at), colour),
             Mark::Line(points, _, colour) => match &points[..] {
                 [from, to] if along(*from) == along(*to) => (middle(from, to), along(*to), colour),
@@ -257,112 +238,110 @@ impl Multiples {
     }
 
     /// Draws a plot with its margins, from `corner` on.
-    pub(super) fn plot(
-        &self,
-        canvas: &mut dyn Canvas,
-        plot: &Plot,
-        corner: (f64, f64),
-        room: f64,
-    ) -> Result<()> {
+    pub(super) fn plot(&self, plot: &Plot, corner: At, room: f64) -> Vec<Shape> {
         let (width, height) = self.inside(plot, room);
         let (left, top) = (corner.0 + self.left(), corner.1 + TOP);
         let (right, bottom) = (left + width, top + height);
         let centre = (f64::midpoint(left, right), f64::midpoint(top, bottom));
-        let at = |(x, y): (f64, f64)| {
+        let at = |(x, y): At| {
             let (x, y) = (plot.x.place(x), plot.y.place(y));
             (left + x * width, bottom - y * height)
         };
+        let line = |points: &[At], colour| Shape::Line(points.into(), 1.0, colour, String::new());
         let edge = corner.0 + room;
         let is_rows = self.layout == Layout::Rows;
         let start = if is_rows { corner.0 } else { left };
-        let name = bold(&look(13.0, palette::BLACK, LEFT));
-        let title = shortened(&plot.title, edge - start, &name);
-        canvas.text(&title, (start, top - 20.0), &name)?;
-        let after = start + text_width(&title, &name) + 8.0;
-        let small = look(EM, palette::GREY, LEFT);
-        let note = shortened(&plot.note, (edge - after).max(20.0), &small);
-        canvas.text(&note, (after, top - 19.5), &small)?;
+        let name = LEFT.bold(13.0);
+        let title = name.shortened(&plot.title, edge - start);
+        let after = start + name.width(&title) + 8.0;
+        let note = LEFT.shortened(&plot.note, (edge - after).max(20.0));
+        let mut shapes = vec![
+            Shape::Text(title, (start, top - 20.0), name),
+            Shape::Text(note, (after, top - 19.5), NOTE),
+        ];
 
         // Labels must not touch each other.
-        let label = look(EM, palette::BLACK, RIGHT);
         let mut last = f64::INFINITY;
         for (value, text) in &plot.y.ticks {
             let y = at((plot.x.low, *value)).1;
             if self.layout == Layout::Grid {
-                canvas.line(&[(left, y), (right, y)], 1.0, palette::LIGHT_GREY, "")?;
+                shapes.push(line(&[(left, y), (right, y)], palette::LIGHT_GREY));
             }
             if last - y >= EM {
-                canvas.text(&shortened(text, NAMES, &label), (left - 5.0, y), &label)?;
+                let text = RIGHT.shortened(text, NAMES);
+                shapes.push(Shape::Text(text, (left - 5.0, y), RIGHT));
                 last = y;
             }
         }
         // Labels without room beside the one before are in a second row.
-        let label = look(EM, palette::BLACK, BELOW);
         let mut ends = [f64::NEG_INFINITY; 2];
         for (value, text) in &plot.x.ticks {
             let x = at((*value, plot.y.low)).0;
-            canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK, "")?;
-            let half = text_width(text, &label) / 2.0;
+            shapes.push(line(&[(x, bottom), (x, bottom + 3.0)], palette::BLACK));
+            let half = BELOW.width(text) / 2.0;
             let x = x.min(edge - half);
             if let Some(row) = (0..2).find(|&row| x - half > ends[row] + 5.0) {
                 ends[row] = x + half;
-                canvas.text(text, (x, bottom + 5.0 + 14.0 * row as f64), &label)?;
+                let place = (x, bottom + 5.0 + 14.0 * row as f64);
+                shapes.push(Shape::Text(text.clone(), place, BELOW));
             }
         }
         let rows = if ends[1].is_finite() { 14.0 } else { 0.0 };
-        let below = look(EM, palette::GREY, BELOW);
-        canvas.text(&plot.x.label, (centre.0, bottom + 22.0 + rows), &below)?;
-        let upright = look(EM, palette::GREY, CENTRE).transform(FontTransform::Rotate270);
-        canvas.text(&plot.y.label, (corner.0 + 7.0, centre.1), &upright)?;
+        let below = (centre.0, bottom + 22.0 + rows);
+        shapes.push(Shape::Text(plot.x.label.clone(), below, AXIS));
+        let mut upright = CENTRE;
+        upright.is_upright = true;
+        let beside = (corner.0 + 7.0, centre.1);
+        shapes.push(Shape::Text(plot.y.label.clone(), beside, upright));
         for (index, (text, colour)) in (0..).map(f64::from).zip(plot.shades.iter().rev()) {
             let (x, y) = (right + 14.0, top + 20.0 * index);
-            canvas.cells(&[([(x, y), (x + 14.0, y + 14.0)], *colour, "")])?;
-            canvas.text(text, (x + 20.0, y + 7.0), &look(EM, palette::BLACK, LEFT))?;
+            let corners = [(x, y), (x + 14.0, y + 14.0)];
+            shapes.push(Shape::Cells(vec![(corners, *colour, String::new())]));
+            shapes.push(Shape::Text(text.clone(), (x + 20.0, y + 7.0), LEFT));
         }
 
         if plot.marks.is_empty() {
-            canvas.text("no data", centre, &look(EM, palette::GREY, CENTRE))?;
+            shapes.push(Shape::Text("no data".to_owned(), centre, CENTRE));
         }
-        let label = look(EM, palette::BLACK, ABOVE);
-        let beside = look(EM, palette::BLACK, LEFT);
         let mut cells = Vec::new();
         let mut lines = Vec::new();
         for mark in &plot.marks {
             let title = self.value(plot, mark);
-            match mark {
+            shapes.push(match mark {
                 Mark::Area(from, to, colour) => {
-                    canvas.rectangle([at(*from), at(*to)], *colour, &title)?;
+                    Shape::Rectangle(([at(*from), at(*to)], *colour, title))
                 }
-                Mark::Cell(from, to, colour, text) => {
-                    cells.push(([at(*from), at(*to)], *colour, text.as_str()));
+                Mark::Cell(from, to, colour, _) => {
+                    cells.push(([at(*from), at(*to)], *colour, title));
+                    continue;
                 }
                 Mark::Line(points, width, colour) => {
                     let points = visible(points.iter().map(|&point| at(point)).collect());
-                    canvas.line(&points, *width, *colour, &title)?;
-                    lines.extend(<[At; 2]>::try_from(points));
+                    lines.extend(<[At; 2]>::try_from(&*points));
+                    Shape::Line(points, *width, *colour, title)
                 }
-                Mark::Point(point, colour) => canvas.dot(at(*point), *colour, &title)?,
+                Mark::Point(point, colour) => Shape::Dot(at(*point), *colour, title),
+                Mark::Text(point, text) if is_rows => {
+                    Shape::Text(text.clone(), (right + 8.0, at(*point).1), LEFT)
+                }
                 Mark::Text(point, text) => {
                     let (x, y) = at(*point);
-                    if is_rows {
-                        canvas.text(text, (right + 8.0, y), &beside)?;
-                    } else {
-                        canvas.text(text, above(text, (x, y - 3.0), &lines), &label)?;
-                    }
+                    Shape::Text(text.clone(), above(text, (x, y - 3.0), &lines), ABOVE)
                 }
-            }
+            });
         }
         if !cells.is_empty() {
-            canvas.cells(&cells)?;
+            shapes.push(Shape::Cells(cells));
         }
         let axes = [(left, top), (left, bottom), (right, bottom)];
-        canvas.line(&axes, 1.0, palette::BLACK, "")
+        shapes.push(line(&axes, palette::BLACK));
+        shapes
     }
 }
 
 /// Returns the place for the label of a bar at a place, above the lines that it would touch there.
 fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
-    let half = text_width(text, &look(EM, palette::BLACK, ABOVE)) / 2.0;
+    let half = ABOVE.width(text) / 2.0;
     let touches = |[from, to]: &&[At; 2], y: f64| {
         from.1 < y + 2.0 && from.1 > y - EM && to.0 > x - half && from.0 < x + half
     };
@@ -379,15 +358,13 @@ fn visible(points: Vec<At>) -> Vec<At> {
     let columns = points.chunk_by(|a, b| place(a) == place(b));
     let kept = columns.flat_map(|column| {
         let by_y = |a: &usize, b: &usize| column[*a].1.total_cmp(&column[*b].1);
-        let (low, high) = (
-            (0..column.len()).min_by(by_y),
-            (0..column.len()).max_by(by_y),
-        );
-        let mut kept: Vec<usize> = [Some(0), low, high].into_iter().flatten().collect();
-        kept.push(column.len() - 1);
+        let places = || 0..column.len();
+        let ends = [places().next(), places().last()];
+        let mut kept = [places().min_by(by_y), places().max_by(by_y)].to_vec();
+        kept.extend(ends);
         kept.sort_unstable();
         kept.dedup();
-        kept.into_iter().map(|index| column[index])
+        kept.into_iter().flatten().map(|index| column[index])
     });
     kept.collect()
 }

@@ -25,14 +25,15 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         let stored: Vec<f64> = rows.iter().map(|row| row.stored_bytes as f64).collect();
         let received: Vec<f64> = rows.iter().map(|row| row.received_bytes as f64).collect();
         let max = stored.iter().chain(&received).copied().fold(0.0, f64::max);
+        let series = [(received, palette::BLUE), (stored, palette::ORANGE)];
         let marks = if rows.len() < MANY {
-            bars(&[(received, palette::BLUE), (stored, palette::ORANGE)])
+            bars(&series)
         } else {
             let middles = (0..).map(|k| f64::from(k) + 0.5);
-            let line = |values: Vec<f64>, colour| {
+            let line = |(values, colour): (Vec<f64>, _)| {
                 Mark::Line(middles.clone().zip(values).collect(), 1.5, colour)
             };
-            vec![line(received, palette::BLUE), line(stored, palette::ORANGE)]
+            series.map(line).into()
         };
         Plot {
             x: Scale::numbers(rows.len() as u64, "superstep"),
@@ -90,12 +91,10 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
         joined(applications, |metrics| &metrics.distances),
     );
     let names: Vec<&str> = at_once.iter().map(|(name, _)| *name).collect();
-    let sentence = match names.is_empty() {
-        true => String::new(),
-        false => format!(
-            "The very next launch reads all transferred bytes of {}.",
-            names.join(", ")
-        ),
+    let names = names.join(", ");
+    let sentence = match &*names {
+        "" => names,
+        _ => format!("The very next launch reads all transferred bytes of {names}."),
     };
     Multiples { sentence, ..figure }
 }
@@ -155,16 +154,12 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     )
 }
 
+/// Start and end in nanoseconds, then time and number of the launches.
+type Bar = (f64, f64, u64, u32);
+
 pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.timeline;
-        let lane = |row: &TimelineRow| (row.stream, row.kernel.clone());
-        let mut lanes: Vec<(u32, String)> = Vec::new();
-        for lane in rows.iter().map(lane) {
-            if !lanes.contains(&lane) {
-                lanes.push(lane);
-            }
-        }
         let start = rows.iter().map(|row| row.begin_ns).min().unwrap_or(0);
         let since = |ns: u64| ns.saturating_sub(start) as f64;
         let end = |row: &TimelineRow| since(row.begin_ns + row.elapsed_ns);
@@ -174,25 +169,28 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
             1e6.. => (1e6, "milliseconds"),
             _ => (1e3, "microseconds"),
         };
-        let mut bars: Vec<Vec<(f64, f64, u64, u32)>> = vec![Vec::new(); lanes.len()];
+        let mut lanes: Vec<((u32, &str), Vec<Bar>)> = Vec::new();
         for row in rows {
-            let Some(at) = lanes.iter().position(|other| *other == lane(row)) else {
-                continue;
-            };
+            let lane = (row.stream, row.kernel.as_str());
+            let found = lanes.iter().position(|(other, _)| *other == lane);
+            let at = found.unwrap_or(lanes.len());
+            if found.is_none() {
+                lanes.push((lane, Vec::new()));
+            }
             let left = since(row.begin_ns);
             // Adjacent launches remain separate, and short ones visible.
             let right = (left + (end(row) - left) * 0.97).max(left + last / 500.0);
-            match bars[at].last_mut() {
+            match lanes[at].1.last_mut() {
                 // Merge overlapping bars: a program may have tens of thousands of launches.
                 Some(bar) if bar.0 <= left && left <= bar.1 => {
                     *bar = (bar.0, bar.1.max(right), bar.2 + row.elapsed_ns, bar.3 + 1);
                 }
-                _ => bars[at].push((left, right, row.elapsed_ns, 1)),
+                _ => lanes[at].1.push((left, right, row.elapsed_ns, 1)),
             }
         }
         let mut marks = Vec::new();
-        for ((low, bars), (_, kernel)) in (0..).map(f64::from).zip(bars).zip(&lanes) {
-            marks.extend(bars.into_iter().map(|(left, right, elapsed, launches)| {
+        for (low, ((_, kernel), bars)) in (0..).map(f64::from).zip(&lanes) {
+            marks.extend(bars.iter().map(|&(left, right, elapsed, launches)| {
                 let [at, long] = [left, elapsed as f64].map(duration);
                 let launches = match launches {
                     1 => String::new(),
@@ -203,11 +201,13 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
                 Mark::Cell(from, to, palette::BLUE, text)
             }));
         }
-        let several_streams = lanes.iter().any(|(stream, _)| *stream != lanes[0].0);
-        let names = lanes.iter().map(|(stream, kernel)| match several_streams {
-            true => format!("{stream}: {kernel}"),
-            false => kernel.clone(),
-        });
+        let several_streams = lanes.iter().any(|((stream, _), _)| *stream != lanes[0].0.0);
+        let names = lanes
+            .iter()
+            .map(|((stream, kernel), _)| match several_streams {
+                true => format!("{stream}: {kernel}"),
+                false => (*kernel).to_owned(),
+            });
         let label = format!("{name} since the first launch (traced)");
         Plot {
             x: Scale::linear(last / unit, &label, thousandths),

@@ -19,23 +19,18 @@ impl Programs {
     pub fn one(name: &str, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
         let counts = &analysis.counts.total;
         let communication = &analysis.communication.total;
-        let (stored, communicated) = (
-            communication.stored_bytes,
-            communication.communicated_stored_bytes,
-        );
+        let stored_bytes = communication.stored_bytes;
+        let communicated_stored_bytes = communication.communicated_stored_bytes;
         let volume = DataVolumeRow {
             application: name.to_owned(),
             loaded_bytes: counts.loaded_bytes.saturating_add(counts.atomic_bytes),
-            stored_bytes: stored,
-            communicated_stored_bytes: communicated,
-            communication_share: share(communicated, stored),
+            stored_bytes,
+            communicated_stored_bytes,
+            communication_share: share(communicated_stored_bytes, stored_bytes),
         };
         Self {
             volumes: vec![volume],
-            measured: metrics
-                .map(|it| (name.to_owned(), it))
-                .into_iter()
-                .collect(),
+            measured: Vec::from_iter(metrics.map(|it| (name.to_owned(), it))),
         }
     }
 
@@ -79,8 +74,8 @@ impl Programs {
 
     /// Describes the content that a figure needs and the programs lack.
     fn shows(&self, name: &str) -> Option<&'static str> {
-        let is_any =
-            || (all(&[("", &Metrics::default())]).iter()).any(|figure| figure.name == name);
+        let others = all(&[("", &Metrics::default())]);
+        let is_known = |name| others.iter().any(|figure| figure.name == name);
         match name {
             "stride" if !self.measured.is_empty() => Some(
                 "distances between addresses, but an in-situ capture has only sums; trace the program",
@@ -88,14 +83,13 @@ impl Programs {
             "timeline" if !self.measured.is_empty() => Some(
                 "when launches ran, which the capture does not record; trace the program again",
             ),
-            "stride" | "timeline" => Some(NO_ACCESSES),
-            _ if is_any() => Some(NO_ACCESSES),
+            name if is_known(name) || matches!(name, "stride" | "timeline") => {
+                Some("how CTAs communicate, but the capture has no accesses")
+            }
             _ => None,
         }
     }
 }
-
-const NO_ACCESSES: &str = "how CTAs communicate, but the capture has no accesses";
 
 #[cfg(test)]
 mod tests;

@@ -93,19 +93,17 @@ impl Scale {
         }
     }
 
-    /// Returns a logarithmic scale between powers of `base` that enclose `low` and `high`, both positive.
-    pub fn powers(base: u32, low: f64, high: f64, label: &str, show: fn(f64) -> String) -> Self {
-        let base = f64::from(base);
-        let exponent = |value: f64| value.max(1.0).log(base);
-        let first = (exponent(low) + 1e-9).floor();
-        let last = (exponent(high) - 1e-9).ceil().max(first + 1.0);
-        let every = ((last - first) / 5.0).ceil();
-        let shown = (0..=(last - first) as u32).map(f64::from);
-        let values = (shown.filter(|k| k % every == 0.0)).map(|k| base.powf(first + k));
+    /// Returns a logarithmic scale between powers of 2 that enclose `low` and `high`, both positive.
+    pub fn powers(low: f64, high: f64, label: &str, show: fn(f64) -> String) -> Self {
+        let first = (low.log2() + 1e-9).floor();
+        let last = (high.log2() - 1e-9).ceil().max(first + 1.0);
+        let every = ((last - first) / 5.0).ceil() as usize;
+        let shown = (0..=(last - first) as i32).step_by(every);
+        let values = shown.map(|k| (first + f64::from(k)).exp2());
         let ticks = values.map(|value| (value, show(value))).collect();
         Self {
             logarithmic: true,
-            ..Self::new(base.powf(first), base.powf(last), label, ticks).showing(show)
+            ..Self::new(first.exp2(), last.exp2(), label, ticks).showing(show)
         }
     }
 

@@ -4,36 +4,37 @@ use super::communication::of_benchmark;
 use super::{front, seconds};
 use crate::error::Result;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
+use crate::html::{Cell, Meaning, description_list, fold, grouped, table};
 use maud::{Markup, html};
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, OpaqueSummary, Reproducibility, SelectionSummary,
 };
-use superstep_trace::CtaBlocks;
 
-pub(super) fn section(
+pub(super) fn heading(benchmark: &BenchmarkSummary) -> Markup {
+    html! {
+        (benchmark.title)
+        @if benchmark.title != benchmark.name { " " span.soft { (benchmark.name) } }
+        (front::mark(benchmark))
+    }
+}
+
+pub(super) fn content(
     benchmark: &BenchmarkSummary,
-    measured: &[(String, Metrics)],
+    metrics: Option<&Metrics>,
     is_single: bool,
-    folder: Option<&Path>,
+    folder: &Path,
 ) -> Result<Markup> {
     let name = &benchmark.name;
-    let heading = html! {
-        (benchmark.title)
-        @if benchmark.title != *name { " " span.soft { (name) } }
-        (front::mark(benchmark))
-    };
-    let content = html! {
+    Ok(html! {
         (facts(benchmark))
         @if !benchmark.kernels.is_empty() { (kernels(benchmark)) }
         @if let Some(opaque) = &benchmark.opaque { (opaque_kernels(name, opaque)) }
-        (of_benchmark(name, measured, is_single, folder)?)
+        @if let Some(metrics) = metrics { (of_benchmark(name, metrics, is_single, folder)?) }
         @if !benchmark.verification.is_empty() { (checks(benchmark)) }
         @if benchmark.seconds != Default::default() { (durations(benchmark)) }
-    };
-    Ok(html::section(&id("benchmark", name), heading, content))
+    })
 }
 
 fn facts(benchmark: &BenchmarkSummary) -> Markup {
@@ -51,27 +52,24 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
     }
     let blocks = benchmark.cta_blocks;
     if !blocks.are_ctas() {
-        facts.push(("Transfers", transfers_between(blocks)));
+        let note = "in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means such a block, \
+             numbered consecutively; bytes are those that each CTA received";
+        facts.push(("Transfers", format!("between {blocks}: {note}")));
     }
-    if let Some(opaque) = &benchmark.opaque {
-        facts.push(("Opaque launches", opaque_in_words(opaque)));
-    }
+    let opaque = benchmark.opaque.as_ref();
+    facts.extend(opaque.map(|opaque| ("Opaque launches", opaque_in_words(opaque))));
     if let Some(communication) = benchmark.communication {
-        facts.push((
-            "Communication",
-            format!(
-                "{} of {} stored bytes ({}) are read by another CTA or kernel in a later launch",
-                communication.communicated_in_words(grouped),
-                grouped(communication.stored_bytes),
-                communication.share_in_words(percent)
-            ),
-        ));
+        let words = format!(
+            "{} of {} stored bytes ({}) are read by another CTA or kernel in a later launch",
+            communication.communicated_in_words(grouped),
+            grouped(communication.stored_bytes),
+            communication.share_in_words(percent)
+        );
+        facts.push(("Communication", words));
     }
-    if let Some(within) = &benchmark.within_launch
-        && let Some(words) =
-            within.in_words(benchmark.in_situ, |it| format!("{} bytes", grouped(it)))
-    {
-        facts.push(("Within launches", words));
+    if let Some(within) = &benchmark.within_launch {
+        let words = within.in_words(benchmark.in_situ, |it| format!("{} bytes", grouped(it)));
+        facts.extend(words.map(|words| ("Within launches", words)));
     }
     if let Some(digest) = &benchmark.digest {
         let same = match benchmark.same() {
@@ -94,13 +92,6 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
     description_list(&facts)
 }
 
-fn transfers_between(blocks: CtaBlocks) -> String {
-    format!(
-        "between {blocks}: in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means such a block, \
-         numbered consecutively; bytes are those that each CTA received"
-    )
-}
-
 fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     if let Some(why) = &selection.no_estimates {
         return vec![("Estimated total", format!("none: {why}"))];
@@ -109,18 +100,16 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     let lines = lines.filter(|line| line.kernel.is_none());
     let count = |value: f64| grouped(value.round() as u64);
     let words = lines.map(|line| {
-        let quantity = line.quantity.replace('_', " ");
-        let text = match (line.estimate.total, line.estimate.interval) {
-            (None, _) => {
-                format!("{quantity}: unknown, because the sample misses one part entirely")
-            }
-            (Some(total), None) => format!("{quantity}: {}, error unknown", count(total)),
+        let total = line.estimate.total.map(count);
+        let text = match (total, line.estimate.interval) {
+            (None, _) => "unknown, because the sample misses one part entirely".to_owned(),
+            (Some(total), None) => format!("{total}, error unknown"),
             (Some(total), Some([low, high])) => {
-                let [total, low, high] = [total, low, high].map(count);
-                format!("{quantity}: {total} (95 % interval {low} to {high})")
+                format!("{total} (95 % interval {} to {})", count(low), count(high))
             }
         };
-        ("Estimated total", text)
+        let quantity = line.quantity.replace('_', " ");
+        ("Estimated total", format!("{quantity}: {text}"))
     });
     words.collect()
 }
@@ -145,12 +134,9 @@ fn kernels(benchmark: &BenchmarkSummary) -> Markup {
 
 fn opaque_in_words(opaque: &OpaqueSummary) -> String {
     let launches = grouped(opaque.launches);
-    let time = match opaque.share {
-        Some(share) => format!("{} of the GPU's time", percent(share)),
-        None => "an unknown share of the GPU's time".to_owned(),
-    };
+    let share = opaque.share.map_or("an unknown share".to_owned(), percent);
     format!(
-        "{launches} launches of code that Superstep did not build, {time} in the untraced run; their writes count as unknown"
+        "{launches} launches of code that Superstep did not build, {share} of the GPU's time in the untraced run; their writes count as unknown"
     )
 }
 
@@ -172,21 +158,19 @@ fn checks(benchmark: &BenchmarkSummary) -> Markup {
     let count = |which: fn(&Check) -> bool| checks.iter().filter(|check| which(check)).count();
     let held = count(|check| check.ok && !check.warning);
     let all_hold = held == checks.len();
-    let summary = if all_hold {
-        format!("Verification: all checks hold ({held})")
-    } else {
-        let others = [
-            ("failed", count(Check::failed)),
-            ("with a warning", count(|check| check.ok && check.warning)),
-            ("not compared", count(|check| check.not_compared.is_some())),
-        ];
-        let others = others.iter().filter(|(_, count)| *count > 0);
-        let others: Vec<String> = others.map(|(what, n)| format!("{n} {what}")).collect();
-        format!(
-            "Verification: {held} of {} checks hold, {}",
-            checks.len(),
-            others.join(", ")
-        )
+    let parts = [
+        ("failed", count(Check::failed)),
+        ("with a warning", count(|check| check.ok && check.warning)),
+        ("not compared", count(|check| check.not_compared.is_some())),
+    ];
+    let others = parts.iter().filter(|(_, count)| *count > 0);
+    let others: String = others.map(|(what, n)| format!(", {n} {what}")).collect();
+    let summary = match all_hold {
+        true => format!("Verification: all checks hold ({held})"),
+        false => format!(
+            "Verification: {held} of {} checks hold{others}",
+            checks.len()
+        ),
     };
     let rows = checks.iter().map(|check| {
         let (word, meaning) = match (check.ok, check.warning, check.not_compared) {

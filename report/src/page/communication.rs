@@ -3,8 +3,8 @@
 use super::{places, published, source};
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
-use crate::figures;
 use crate::figures::communication::all;
+use crate::figures::markup;
 use crate::figures::multiples::Multiples;
 use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::papers::RIEBER;
@@ -15,12 +15,9 @@ use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
-/// Metrics of a run's benchmarks, by name, in the run's order.
-pub type Measured = Vec<(String, Metrics)>;
-
-/// Reads the tables of every benchmark of the run in `folder` that has tables.
-pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
-    let mut measured = Measured::new();
+/// Reads the tables of every benchmark of the run in `folder` that has tables. Returns names and metrics in the run's order.
+pub fn measured(folder: &Path, run: &RunSummary) -> Result<Vec<(String, Metrics)>> {
+    let mut measured = Vec::new();
     for benchmark in &run.benchmarks {
         if let Some(mut metrics) = Metrics::read(&folder.join("tables").join(&benchmark.name))? {
             metrics.cta_blocks = benchmark.cta_blocks;
@@ -30,13 +27,16 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     Ok(measured)
 }
 
+/// Returns the metrics of the benchmark with this name, if it has some.
+pub(crate) fn metrics_of<'a>(measured: &'a [(String, Metrics)], name: &str) -> Option<&'a Metrics> {
+    let mut measured = measured.iter();
+    Some(&measured.find(|(measured, _)| measured == name)?.1)
+}
+
 /// Draws the figures of all benchmarks side by side, with the published values.
 pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> Vec<Multiples> {
-    let measured = measured.iter();
-    let named: Vec<_> = measured
-        .map(|(name, metrics)| (name.as_str(), metrics))
-        .collect();
-    let mut figures = all(&named);
+    let named = measured.iter().map(|(name, metrics)| (&**name, metrics));
+    let mut figures = all(&named.collect::<Vec<_>>());
     for figure in &mut figures {
         published::mark(figure, rows);
     }
@@ -47,23 +47,20 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
     // The statements are about whole programs, and about CTAs.
     let whole = (run.benchmarks.iter())
         .filter(|benchmark| benchmark.selection.is_none() && benchmark.cta_blocks.are_ctas());
-    let programs: Vec<Program<'_>> = whole
-        .filter_map(|benchmark| {
-            let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
-            let (_, metrics) = measured.iter().find(|(name, _)| *name == benchmark.name)?;
-            Some(Program {
-                name: &benchmark.name,
-                loaded_bytes: bytes.with_atomics()[0],
-                stored_bytes: communication.stored_bytes,
-                share: communication.share,
-                metrics: Cow::Borrowed(metrics),
-            })
+    let programs = whole.filter_map(|benchmark| {
+        let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
+        Some(Program {
+            name: &benchmark.name,
+            loaded_bytes: bytes.with_atomics()[0],
+            stored_bytes: communication.stored_bytes,
+            share: communication.share,
+            metrics: Cow::Borrowed(metrics_of(measured, &benchmark.name)?),
         })
-        .collect();
-    claims::evaluate(&programs, fits(run))
+    });
+    claims::evaluate(&programs.collect::<Vec<_>>(), fits(run))
 }
 
-pub(super) fn section(
+pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Beside],
@@ -73,7 +70,7 @@ pub(super) fn section(
     }
     let without = measured.iter().filter(|(_, it)| it.strides.is_empty());
     let without: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
-    let content = html! {
+    Ok(html! {
         p {
             "A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
              The tables behind the figures are in " code { "tables/" } "; " code { "figures/" } " contains each figure as SVG, PNG and CSV. \
@@ -84,48 +81,43 @@ pub(super) fn section(
         }
         (published::introduction(run, rows))
         @for figure in side_by_side(measured, rows) {
-            (embed(&figure, figure.name)?)
-            (published::beneath(figure.name, rows))
+            (with_published(&figure, rows)?)
         }
-    };
-    Ok(html::section("communication", "Communication", content))
+    })
+}
+
+/// Renders a figure of all programs, with a table of published values below.
+pub(super) fn with_published(figure: &Multiples, rows: &[Beside]) -> Result<Markup> {
+    let drawing = markup(figure, figure.name)?;
+    Ok(html! { (drawing) (published::beneath(figure.name, rows)) })
 }
 
 pub(super) fn thesis() -> Markup {
-    html::link("references", RIEBER.name)
+    html::link("references", RIEBER.0)
 }
 
 /// Renders the tables of one benchmark, and its figures unless it is the only one, whose figures the page has already.
 pub(super) fn of_benchmark(
     name: &str,
-    measured: &[(String, Metrics)],
+    metrics: &Metrics,
     is_single: bool,
-    folder: Option<&Path>,
+    folder: &Path,
 ) -> Result<Markup> {
-    let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
-        return Ok(html! {});
-    };
     let figures = html! {
         @if !is_single {
-            @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+            @for figure in all(&[(name, metrics)]) { (markup(&figure, &id(figure.name, name))?) }
         }
     };
     let summary = format!("Communication of {name}, figure by figure");
     Ok(html! {
-        (places::bounds(name, metrics))
         (places::carriers(name, metrics))
-        @if let Some(folder) = folder { (source::section(folder, name, metrics)) }
+        (source::section(folder, name, metrics))
         @if !is_single { (fold(&summary, false, figures)) }
         (places::details(name, metrics))
     })
 }
 
-pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
-    let drawing = figures::markup(figure, id)?;
-    Ok(html::figure(drawing, figure.description))
-}
-
-pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
+pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     if claims.is_empty() {
         return html! {};
     }
@@ -155,7 +147,6 @@ pub(super) fn claims_section(run: &RunSummary, claims: Vec<Claim>) -> Markup {
             ("Published numbers", Cell::Text(claim.published)),
         ]
     });
-    let heading = "What the thesis states, and what was measured";
-    let table = table("Statements of the thesis", rows);
-    html::section("claims", heading, html! { (introduction) (table) })
+    let caption = "What the thesis states, and what was measured";
+    html! { (introduction) (table(caption, rows)) }
 }

@@ -1,16 +1,19 @@
 //! The first screen of a run's page: published values and statements that hold, warnings, and a row for each program.
 
-use super::places::{flows, place};
-use super::{only_program, single};
+use super::communication::metrics_of;
+use super::places::{file_name, flows, place};
+use super::{only_program, single, to_section};
 use crate::claims::{Claim, Verdict};
+use crate::figures::maps;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{Cell, DASH, Meaning, counted, description_list, id, link, table};
+use crate::html::{Cell, DASH, Meaning, counted, description_list, link, table};
 use crate::published::{Agreement, Beside, SIZE, by_program};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::density::DensityRow;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::display_name;
 
@@ -35,15 +38,10 @@ fn command(run: &RunSummary, name: &str) -> String {
     let words = &run.command;
     let end = words.iter().position(|word| word == "--");
     let (options, arguments) = words.split_at(end.unwrap_or(words.len()));
-    let mut files = options.iter().skip(1).map(Path::new);
-    let file = files.find(|file| file.file_stem().is_some_and(|stem| stem == name));
-    let file = file
-        .and_then(Path::file_name)
-        .map(|file| file.to_string_lossy());
-    let file = file.unwrap_or_else(|| name.into());
-    let words: Vec<&str> = std::iter::once(&*file)
-        .chain(arguments.iter().map(String::as_str))
-        .collect();
+    let is_file = |word: &&String| (Path::new(word).file_stem()).is_some_and(|stem| stem == name);
+    let file = options.iter().skip(1).find(is_file);
+    let mut words = vec![file.map_or(name, |file| file_name(file))];
+    words.extend(arguments.iter().map(String::as_str));
     words.join(" ")
 }
 
@@ -51,10 +49,10 @@ fn command(run: &RunSummary, name: &str) -> String {
 pub(super) fn status(benchmark: &BenchmarkSummary) -> (String, Meaning) {
     match (benchmark.status, benchmark.warnings().count()) {
         (Status::Passed, 0) => ("passed".to_owned(), Meaning::Good),
-        (Status::Passed, warnings) => (
-            format!("passed, {}", counted(warnings, "warning")),
-            Meaning::Warning,
-        ),
+        (Status::Passed, warnings) => {
+            let warnings = counted(warnings, "warning");
+            (format!("passed, {warnings}"), Meaning::Warning)
+        }
         (Status::Failed, _) => match &benchmark.failure {
             Some(failure) => (format!("failed ({})", failure.kind), Meaning::Bad),
             None => ("failed".to_owned(), Meaning::Bad),
@@ -73,23 +71,18 @@ pub(super) fn mark(benchmark: &BenchmarkSummary) -> Markup {
 
 /// Returns the sentence below the heading: the number of programs with each status, and the device.
 pub(super) fn outcome(run: &RunSummary) -> Markup {
-    let programs: Vec<_> = (run.benchmarks.iter())
-        .filter(|it| it.process.is_none())
-        .collect();
-    let count = |status| programs.iter().filter(|it| it.status == status).count();
-    let warned: usize = programs.iter().map(|it| it.warnings().count()).sum();
-    let not_compared = programs
-        .iter()
-        .filter(|it| it.not_compared().is_some())
-        .count();
+    let programs = || run.benchmarks.iter().filter(|it| it.process.is_none());
+    let count = |status| programs().filter(|it| it.status == status).count();
+    let warned: usize = programs().map(|it| it.warnings().count()).sum();
     let warning = if warned == 1 { "warning" } else { "warnings" };
+    let not_compared = programs().filter(|it| it.not_compared().is_some());
     let parts = [
         (count(Status::Passed), "passed", Meaning::Good),
         (count(Status::Failed), "failed", Meaning::Bad),
         (count(Status::Skipped), "skipped", Meaning::Neutral),
         (warned, warning, Meaning::Warning),
         (
-            not_compared,
+            not_compared.count(),
             "not compared with a golden result",
             Meaning::Neutral,
         ),
@@ -97,7 +90,7 @@ pub(super) fn outcome(run: &RunSummary) -> Markup {
     let parts = parts.iter().filter(|(count, ..)| *count > 0);
     html! {
         p {
-            (counted(programs.len(), "benchmark"))
+            (counted(programs().count(), "benchmark"))
             @for (number, (count, what, meaning)) in parts.enumerate() {
                 (if number == 0 { ": " } else { ", " }) span class=(meaning.class()) { (count) " " (what) }
             }
@@ -108,44 +101,37 @@ pub(super) fn outcome(run: &RunSummary) -> Markup {
     }
 }
 
-pub(super) fn section(
+pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Beside],
     claims: &[Claim],
 ) -> Markup {
-    let metrics = |name: &str| {
-        let found = measured.iter().find(|(measured, _)| measured == name);
-        found.map(|(_, metrics)| metrics)
-    };
     let all: Vec<_> = (run.benchmarks.iter())
         .flat_map(|it| it.warnings().map(move |check| (it, check)))
         .collect();
     let within = run.benchmarks.iter().filter_map(|it| {
-        let words = it
-            .within_launch
-            .as_ref()?
-            .in_words(it.in_situ, |count| bytes(count as f64))?;
+        let within = it.within_launch.as_ref()?;
+        let words = within.in_words(it.in_situ, |count| bytes(count as f64))?;
         Some((it, words))
     });
-    let content = html! {
-            (thesis(run, rows, claims))
-            @for (benchmark, check) in all.iter().take(WARNINGS) {
-                p.warning { "Warning: " (link(&id("benchmark", &benchmark.name), &benchmark.name)) ": " (check.detail) }
-            }
-            @if all.len() > WARNINGS { p.warning { (all.len() - WARNINGS) " more warnings are in the sections of the programs." } }
-            @for (benchmark, words) in within {
-                p.warning { "Note: " (link(&id("benchmark", &benchmark.name), &benchmark.name)) ": " (words) }
-            }
-            @match single(run) {
-                Some(benchmark) => (one(benchmark, metrics(&benchmark.name))),
-                None => div.findings {
-                    (table("Programs; shares are of stored bytes (communicated) and loaded bytes (within launches)",
-                        run.benchmarks.iter().map(|it| row(it, metrics(&it.name)))))
-                },
-            }
-    };
-    html! { @if !content.0.is_empty() { section aria-labelledby="findings" { h2 id="findings" { "Findings" } (content) } } }
+    html! {
+        (thesis(run, rows, claims))
+        @for (benchmark, check) in all.iter().take(WARNINGS) {
+            p.warning { "Warning: " (to_section(benchmark)) ": " (check.detail) }
+        }
+        @if all.len() > WARNINGS { p.warning { (all.len() - WARNINGS) " more warnings are in the sections of the programs." } }
+        @for (benchmark, words) in within {
+            p.warning { "Note: " (to_section(benchmark)) ": " (words) }
+        }
+        @match single(run) {
+            Some(benchmark) => (one(benchmark, metrics_of(measured, &benchmark.name))),
+            None => div.findings {
+                (table("Programs; shares are of stored bytes (communicated) and loaded bytes (within launches)",
+                    run.benchmarks.iter().map(|it| row(it, metrics_of(measured, &it.name)))))
+            },
+        }
+    }
 }
 
 /// Renders the numbers of published values and statements of the thesis that the run reproduces.
@@ -213,19 +199,15 @@ fn row(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static st
     let number = |(name, text)| (name, Cell::Number(text));
     let text = |(name, text)| (name, Cell::Text(text));
     let (status, meaning) = status(benchmark);
-    let name = Cell::Link {
-        text: benchmark.name.clone(),
-        id: id("benchmark", &benchmark.name),
-    };
     [
-        ("Program", name),
+        ("Program", Cell::Markup(to_section(benchmark))),
         ("Result", Cell::Word(status, meaning)),
         number(communicated),
         number(within),
         text(pattern),
         text(array),
         text(line),
-        ("Map", Cell::Drawing(metrics.map(map).unwrap_or_default())),
+        ("Map", Cell::Markup(metrics.map(map).unwrap_or_default())),
     ]
 }
 
@@ -253,10 +235,9 @@ fn pattern(metrics: &Metrics) -> Option<String> {
     let used = metrics.bisection.iter().filter(|row| row.coordinates > 1);
     // In a grid of one dimension, the dimension says nothing.
     if used.clone().count() > 1 {
-        let crossed = used
-            .filter(|row| row.crossing_bytes > 0)
-            .map(|row| row.dimension.as_str());
-        let crossed = crossed.collect::<Vec<_>>().join(" and ");
+        let crossed = used.filter(|row| row.crossing_bytes > 0);
+        let crossed: Vec<&str> = crossed.map(|row| row.dimension.as_str()).collect();
+        let crossed = crossed.join(" and ");
         if !crossed.is_empty() {
             words = format!("{words} in {crossed}");
         }
@@ -274,78 +255,51 @@ fn unbroken(share: f64) -> String {
 }
 
 fn top_array(metrics: &Metrics) -> Option<String> {
-    let top = metrics
-        .arrays
-        .first()
-        .filter(|array| array.received_bytes > 0)?;
-    Some(format!(
-        "{} ({})",
-        display_name(&top.array),
-        unbroken(top.share)
-    ))
+    let top = metrics.arrays.first();
+    let top = top.filter(|array| array.received_bytes > 0)?;
+    let (name, share) = (display_name(&top.array), unbroken(top.share));
+    Some(format!("{name} ({share})"))
 }
 
 /// Describes the line that loads the most communicated bytes, and the line that stored them if it is known.
 fn top_line(metrics: &Metrics) -> Option<String> {
-    if let Some(top) = flows(metrics).first() {
-        let all: u64 = metrics
-            .line_flows
-            .iter()
-            .map(|row| row.communicated_loaded_bytes)
-            .sum();
-        let (reader, writer) = (
-            place(top.reader.0, top.reader.1),
-            place(top.writer.0, top.writer.1),
-        );
+    if let Some(((writer, reader, _), top)) = flows(metrics).first() {
+        let flows = metrics.line_flows.iter();
+        let all: u64 = flows.map(|row| row.communicated_loaded_bytes).sum();
+        let (reader, writer) = (place(*reader), place(*writer));
         let share = unbroken(top.bytes as f64 / all as f64);
         return Some(format!("{reader} loads what {writer} stored ({share})"));
     }
     let top = metrics.lines.first()?;
-    Some(format!(
-        "{} ({})",
-        place(&top.file, top.line),
-        unbroken(top.share)
-    ))
+    let (place, share) = (place((&top.file, top.line)), unbroken(top.share));
+    Some(format!("{place} ({share})"))
 }
 
 /// Draws the density map of the whole grid in a few cells, on the CTAs that take part.
 fn map(metrics: &Metrics) -> Markup {
     const CELLS: u64 = 48;
-    const LEVELS: usize = 4;
-    let cells = || {
-        metrics
-            .density
-            .iter()
-            .filter(|row| row.map == "whole" && row.count > 0)
+    let mut cells = maps::cells(metrics, maps::WHOLE);
+    cells.retain(|row| row.count > 0);
+    let axis = |of: fn(&&DensityRow) -> u64| {
+        let low = cells.iter().map(of).min().unwrap_or(0);
+        let length = cells.iter().map(of).max().unwrap_or(0) - low;
+        let per_cell = (length + 1).div_ceil(CELLS);
+        (low, per_cell, length / per_cell + 1)
     };
-    let axis = |of: fn(&superstep_analysis::metrics::density::DensityRow) -> u64| {
-        let (low, high) = (
-            cells().map(of).min().unwrap_or(0),
-            cells().map(of).max().unwrap_or(0),
-        );
-        let per_cell = (high - low + 1).div_ceil(CELLS);
-        (low, per_cell, (high - low) / per_cell + 1)
-    };
-    let ((left, per_column, width), (bottom, per_row, height)) =
-        (axis(|row| row.source), axis(|row| row.receiver));
+    let (left, per_column, width) = axis(|row| row.source);
+    let (bottom, per_row, height) = axis(|row| row.receiver);
     let mut counts = BTreeMap::<(u64, u64), u64>::new();
-    for cell in cells() {
+    for cell in cells {
         // Receivers go upwards.
-        let at = (
-            height - 1 - (cell.receiver - bottom) / per_row,
-            (cell.source - left) / per_column,
-        );
-        *counts.entry(at).or_default() += cell.count;
+        let row = height - 1 - (cell.receiver - bottom) / per_row;
+        let column = (cell.source - left) / per_column;
+        *counts.entry((row, column)).or_default() += cell.count;
     }
     let Some(most) = counts.values().max().copied() else {
         return html! {};
     };
-    let level =
-        |count: u64| match (count as f64).ln() / (most as f64).ln().max(1e-9) * LEVELS as f64 {
-            level if most > 1 => (level as usize).min(LEVELS - 1),
-            _ => LEVELS - 1,
-        };
-    let mut paths = [const { String::new() }; LEVELS];
+    let mut paths = [const { String::new() }; maps::SHADES.len()];
+    let level = |count| maps::level(count, most);
     let counts: Vec<_> = counts.into_iter().collect();
     // Adjacent cells of a row with the same shade are one rectangle.
     let like = |a: &((u64, u64), u64), b: &((u64, u64), u64)| {
@@ -361,7 +315,7 @@ fn map(metrics: &Metrics) -> Markup {
         svg.map viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" shape-rendering="crispEdges" role="img" {
             title { (label) }
             @for (level, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
-                path d=(path) fill-opacity={ (40 + 20 * level) "%" } {}
+                path d=(path) fill-opacity={ (40 + 12 * level) "%" } {}
             }
         }
     }

@@ -8,17 +8,18 @@ mod published;
 mod source;
 pub mod trends;
 
-pub use communication::{Measured, measured};
+pub use communication::measured;
+pub(crate) use communication::metrics_of;
 pub use source::source_file;
 
 use crate::error::Result;
+use crate::figures::multiples::Multiples;
 use crate::figures::{self, data_volume};
-use crate::html::{
-    self, Cell, DASH, description_list, document, id, link, references, section, table,
-};
+use crate::html::{self, Cell, DASH, description_list, document, id, link, section, table};
 use crate::papers::RIEBER;
 use crate::published::{Beside, of_run};
 use maud::{Markup, html};
+use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
@@ -34,104 +35,104 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
     let drawings = folder.join("figures");
-    let mut volumes = data_volume(run);
-    published::mark(&mut volumes, &rows);
-    if !volumes.plots.is_empty() {
-        figures::write(&volumes, &drawings)?;
-    }
+    let mut figures = vec![volumes(run, &rows)];
+    figures.retain(|figure| !figure.plots.is_empty());
     if !measured.is_empty() {
-        for figure in communication::side_by_side(&measured, &rows) {
-            figures::write(&figure, &drawings)?;
-        }
+        figures.extend(communication::side_by_side(&measured, &rows));
     }
-    for (name, metrics) in &measured {
-        for figure in figures::communication::all(&[(name, metrics)]) {
-            figures::write(&figure, &drawings.join(name))?;
-        }
+    for figure in figures {
+        figures::write(&figure, &drawings)?;
     }
+    measured.par_iter().try_for_each(|(name, metrics)| {
+        let figures = figures::communication::all(&[(name, metrics)]);
+        let mut written = figures
+            .iter()
+            .map(|it| figures::write(it, &drawings.join(name)));
+        written.try_for_each(|files| files.map(drop))
+    })?;
     let claims = communication::claims(run, &measured);
-    if !claims.is_empty() {
-        tables::write(&folder.join("tables"), &[Table::of(&claims)])?;
-    }
-    if !rows.is_empty() {
-        tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
+    for table in [Table::of(&claims), Table::of(&rows)] {
+        if table.rows() > 0 {
+            tables::write(&folder.join("tables"), &[table])?;
+        }
     }
     let path = folder.join("index.html");
-    let page = page(run, &measured, Some(folder))?;
+    let page = page(run, &measured, folder)?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
-/// Renders the page without source lines, which are in the run's folder.
-pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
-    page(run, measured, None)
-}
-
-fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: Option<&Path>) -> Result<String> {
+/// Renders the page of a run, with the source lines that its folder has.
+pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> Result<String> {
     let rows = of_run(run, measured);
     let claims = communication::claims(run, measured);
-    let single = single(run);
+    let is_single = single(run).is_some();
+    let part = |id: &str, name: &str, content| Part {
+        id: id.to_owned(),
+        entry: link(id, name),
+        heading: html! { (name) },
+        content,
+    };
+    let findings = front::content(run, measured, &rows, &claims);
     let mut parts = vec![
-        (
-            "findings",
-            "Findings",
-            front::section(run, measured, &rows, &claims),
-        ),
-        ("failures", "Failures", failures(run)),
+        part("findings", "Findings", findings),
+        part("failures", "Failures", failures(run)),
     ];
-    let figures = [
-        ("volume", "Data volume", volume(run, &rows)?),
-        (
-            "communication",
-            "Communication",
-            communication::section(run, measured, &rows)?,
-        ),
-        (
-            "published",
-            "Published and measured values",
-            published::section(&rows),
-        ),
-        (
-            "claims",
-            "Statements of the thesis",
-            communication::claims_section(run, claims),
-        ),
-    ];
-    if single.is_none() {
-        parts.push(("results", "Counts and times", results(run)));
+    if !is_single {
+        parts.push(part("results", "Counts and times", results(run)));
     }
-    let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
-    let mut parts: Vec<_> = parts.into_iter().map(named).collect();
-    let benchmarks = run.benchmarks.iter().map(|benchmark| {
-        let part = benchmark::section(benchmark, measured, single.is_some(), folder)?;
-        Ok((
-            id("benchmark", &benchmark.name),
-            benchmark.name.clone(),
-            part,
-        ))
+    let volumes = volumes(run, &rows);
+    let volumes = match volumes.plots.is_empty() {
+        true => html! {},
+        false => communication::with_published(&volumes, &rows)?,
+    };
+    let communication = communication::content(run, measured, &rows)?;
+    let published = published::content(&rows);
+    let claims = communication::claims_content(run, claims);
+    let figures = [
+        part("volume", "Data volume", volumes),
+        part("communication", "Communication", communication),
+        part("published", "Published and measured values", published),
+        part("claims", "Statements of the thesis", claims),
+    ];
+    let benchmarks = run.benchmarks.iter().map(|it| {
+        let metrics = metrics_of(measured, &it.name);
+        Ok(Part {
+            id: id("benchmark", &it.name),
+            entry: html! { (to_section(it)) (front::mark(it)) },
+            heading: benchmark::heading(it),
+            content: benchmark::content(it, metrics, is_single, folder)?,
+        })
     });
     let benchmarks = benchmarks.collect::<Result<Vec<_>>>()?;
-    let figures = figures.into_iter().map(named);
     // The kernels, arrays and lines of a single program come before its figures.
-    match single {
-        Some(_) => parts.extend(benchmarks.into_iter().chain(figures)),
-        None => parts.extend(figures.chain(benchmarks)),
+    match is_single {
+        true => parts.extend(benchmarks.into_iter().chain(figures)),
+        false => parts.extend(figures.into_iter().chain(benchmarks)),
     }
-    parts.push(named(("provenance", "Provenance", provenance(run))));
-    parts.push(named(("references", "References", references([&RIEBER]))));
-    parts.retain(|(.., part)| !part.0.is_empty());
-    let entries = parts.iter().map(|(id, name, _)| (id.clone(), name.clone()));
-    let mark = |part: &str| {
-        let mut benchmarks = run.benchmarks.iter();
-        let found = benchmarks.find(|it| id("benchmark", &it.name) == part);
-        found.map(front::mark).unwrap_or_default()
-    };
-    let header = html! {
-        (front::outcome(run))
-        (html::contents_with(entries, mark))
-    };
-    let main = html! { @for (.., part) in &parts { (part) } };
+    parts.push(part("provenance", "Provenance", provenance(run)));
+    let works = description_list(&[RIEBER]);
+    parts.push(part("references", "References", works));
+    parts.retain(|part| !part.content.0.is_empty());
+    let entries = parts.iter().map(|part| &part.entry);
+    let header = html! { (front::outcome(run)) (html::contents(entries)) };
+    let main = html! { @for part in &parts { (section(&part.id, &part.heading, &part.content)) } };
     Ok(document(&front::title(run), &header, &main))
+}
+
+/// A section of the page.
+struct Part {
+    id: String,
+    /// Line of the table of contents.
+    entry: Markup,
+    heading: Markup,
+    /// Empty for a section that the page leaves out.
+    content: Markup,
+}
+
+/// Renders a link to the section of a benchmark.
+fn to_section(benchmark: &BenchmarkSummary) -> Markup {
+    link(&id("benchmark", &benchmark.name), &benchmark.name)
 }
 
 /// Returns the program of a run that has only one, in any number of processes.
@@ -149,19 +150,15 @@ fn single(run: &RunSummary) -> Option<&BenchmarkSummary> {
 fn results(run: &RunSummary) -> Markup {
     let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
     let rows = run.benchmarks.iter().map(result_row);
-    section("results", "Counts and times", table(caption, rows))
+    table(caption, rows)
 }
 
 fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 11] {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
     let (status, meaning) = front::status(benchmark);
     let [loaded, stored] = [0, 1].map(|at| bytes.map(|bytes| bytes.with_atomics()[at]));
-    let name = Cell::Link {
-        text: benchmark.name.clone(),
-        id: id("benchmark", &benchmark.name),
-    };
     [
-        ("Benchmark", name),
+        ("Benchmark", Cell::Markup(to_section(benchmark))),
         ("Result", Cell::Word(status, meaning)),
         ("Launches", Cell::count(benchmark.launches)),
         ("CTAs", Cell::count(benchmark.ctas)),
@@ -181,27 +178,20 @@ fn seconds(value: Option<f64>) -> Cell {
 
 fn failures(run: &RunSummary) -> Markup {
     let failed = run.benchmarks.iter();
-    let failed = failed.filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
-    let failures = html! {
-        @for (name, failure) in failed {
-            h3 { (link(&id("benchmark", name), name)) ": " (failure.kind) }
+    let failed = failed.filter_map(|it| Some((it, it.failure.as_ref()?)));
+    html! {
+        @for (benchmark, failure) in failed {
+            h3 { (to_section(benchmark)) ": " (failure.kind) }
             pre { (failure.message) }
         }
-    };
-    html! { @if !failures.0.is_empty() { (section("failures", "Failures", failures)) } }
+    }
 }
 
-fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {
+/// Draws the data volume of all programs, with the published values.
+fn volumes(run: &RunSummary, rows: &[Beside]) -> Multiples {
     let mut figure = data_volume(run);
     published::mark(&mut figure, rows);
-    if figure.plots.is_empty() {
-        return Ok(html! {});
-    }
-    let content = html! {
-        (communication::embed(&figure, figure.name)?)
-        (published::beneath(figure.name, rows))
-    };
-    Ok(section("volume", "Data volume", content))
+    figure
 }
 
 fn provenance(run: &RunSummary) -> Markup {
@@ -224,8 +214,7 @@ fn provenance(run: &RunSummary) -> Markup {
         ("Finished", run.finished.clone()),
         ("Result file", format!("run.json, schema {schema}")),
     ];
-    let of_each = run.benchmarks.iter();
-    let inputs = of_each.flat_map(|benchmark| {
+    let inputs = (run.benchmarks.iter()).flat_map(|benchmark| {
         benchmark.inputs.iter().map(|input| {
             [
                 ("File", Cell::Text(input.name.clone())),
@@ -238,22 +227,19 @@ fn provenance(run: &RunSummary) -> Markup {
     let mut inputs = inputs.peekable();
     let digests = run.benchmarks.iter().filter_map(|benchmark| {
         let digest = Cell::Code(benchmark.digest.clone()?);
-        Some([
-            ("Benchmark", Cell::Text(benchmark.name.clone())),
-            ("Digest", digest),
-        ])
+        let name = Cell::Text(benchmark.name.clone());
+        Some([("Benchmark", name), ("Digest", digest)])
     });
     let mut digests = digests.peekable();
-    let content = html! {
+    html! {
         (description_list(&facts))
         @if digests.peek().is_some() { (table("Digests of all accesses", digests)) }
-        @if inputs.peek().is_none() {
-            p { "No benchmark read an input file." }
-        } @else {
+        @if inputs.peek().is_some() {
             (table("Input files", inputs))
+        } @else {
+            p { "No benchmark read an input file." }
         }
-    };
-    section("provenance", "Provenance", content)
+    }
 }
 
 #[cfg(test)]

@@ -2,110 +2,87 @@
 //! and footprints of launches.
 
 use crate::figures::numbers::{bytes, duration, percent};
-use crate::html::{Cell, DASH, Meaning, fold, table};
+use crate::html::{Cell, DASH, Meaning, first_of, fold, table};
 use maud::{Markup, html};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
-use superstep_analysis::metrics::lines::LineRow;
 use superstep_analysis::metrics::scaling::ScalingRow;
-use superstep_analysis::metrics::within_launch::WithinLaunchRow;
 use superstep_trace::display_name;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
 const ROWS: usize = 20;
 
-/// Renders the tables of arrays and lines, after a warning about uninitialised reads.
+/// Renders the tables of arrays and lines, after bounds and a warning about uninitialised reads.
 pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
-    let arrays = metrics.arrays.iter();
-    let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
     html! {
+        (bounds(name, metrics))
         (uninitialised(name, metrics))
-        @if !metrics.within_launch.is_empty() {
-            h3 { "Communication within launches" }
-            (within_launch_table(name, &metrics.within_launch))
-        }
-        @if !arrays.is_empty() {
-            h3 { "Arrays that carry the communication" }
-            (array_table(name, &arrays))
-        }
-        @if !metrics.lines.is_empty() {
-            h3 { "Source lines that communicate most" }
-            (line_table(name, &metrics.lines))
-        }
-        @if !metrics.line_flows.is_empty() {
-            h3 { "Lines that store what other lines load" }
-            (flow_table(name, metrics))
-        }
+        (within_launch(name, metrics))
+        (arrays(name, metrics))
+        (lines(name, metrics))
+        (line_flows(name, metrics))
     }
 }
 
 /// Bytes that one line loaded from an array and another line stored, over all launches.
-#[derive(Clone, Copy)]
-pub(super) struct Flow<'a> {
-    pub(super) writer: (&'a str, u32),
-    pub(super) reader: (&'a str, u32),
-    array: &'a str,
+#[derive(Default)]
+pub(super) struct Flow {
     pub(super) bytes: u64,
     other_cta_bytes: u64,
-    pairs: usize,
+    pairs: u64,
 }
 
+/// The storing line, the loading line and the array.
+pub(super) type Ends<'a> = ((&'a str, u32), (&'a str, u32), &'a str);
+
 /// Returns the flows from line to line, most bytes first.
-pub(super) fn flows(metrics: &Metrics) -> Vec<Flow<'_>> {
-    let mut flows = BTreeMap::new();
+pub(super) fn flows(metrics: &Metrics) -> Vec<(Ends<'_>, Flow)> {
+    let mut flows = BTreeMap::<Ends<'_>, Flow>::new();
     for row in &metrics.line_flows {
         let writer = (row.writer_file.as_str(), row.writer_line);
         let reader = (row.reader_file.as_str(), row.reader_line);
-        let array = row.array.as_str();
-        let flow = flows.entry((writer, reader, array)).or_insert(Flow {
-            writer,
-            reader,
-            array,
-            bytes: 0,
-            other_cta_bytes: 0,
-            pairs: 0,
-        });
+        let flow = flows.entry((writer, reader, &row.array)).or_default();
         flow.bytes += row.communicated_loaded_bytes;
         flow.other_cta_bytes += row.other_cta_bytes;
         flow.pairs += 1;
     }
-    let mut flows: Vec<_> = flows.into_values().collect();
-    flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+    let mut flows: Vec<_> = flows.into_iter().collect();
+    flows.sort_by_key(|(_, flow)| Reverse(flow.bytes));
     flows
 }
 
-fn flow_table(name: &str, metrics: &Metrics) -> Markup {
-    let flows = flows(metrics);
+fn line_flows(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!(
         "Bytes that a line of {name} loaded after another line stored them in an earlier launch; every load counts"
     );
-    listed(&caption, &flows, [name, "line-flows"], |flow| {
+    let table = [name, "line-flows", &caption];
+    let heading = "Lines that store what other lines load";
+    listed(heading, table, &flows(metrics), |(ends, flow)| {
         [
-            (
-                "Loading line",
-                Cell::Code(place(flow.reader.0, flow.reader.1)),
-            ),
-            (
-                "Storing line",
-                Cell::Code(place(flow.writer.0, flow.writer.1)),
-            ),
-            ("Array", Cell::Code(display_name(flow.array))),
+            ("Loading line", Cell::Code(place(ends.1))),
+            ("Storing line", Cell::Code(place(ends.0))),
+            ("Array", Cell::Code(display_name(ends.2))),
             ("Loaded", size(flow.bytes)),
             ("From other CTAs", size(flow.other_cta_bytes)),
-            ("Pairs of launches", Cell::count(flow.pairs as u64)),
+            ("Pairs of launches", Cell::count(flow.pairs)),
         ]
     })
 }
 
-fn array_table(name: &str, arrays: &[&ArrayRow]) -> Markup {
+fn arrays(name: &str, metrics: &Metrics) -> Markup {
+    let arrays = metrics.arrays.iter();
+    let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
     let caption = format!(
         "Arrays of {name}, by bytes that CTAs received from others: each byte once for each of its writers"
     );
-    listed(&caption, arrays, [name, "arrays"], |array| {
+    let table = [name, "arrays", &caption];
+    let heading = "Arrays that carry the communication";
+    listed(heading, table, &arrays, |array: &&ArrayRow| {
         let communicated = match array.stored_bytes {
-            0 => DASH.to_owned(),
-            stored => percent(array.communicated_stored_bytes as f64 / stored as f64),
+            0 => Cell::Number(DASH.to_owned()),
+            stored => share(array.communicated_stored_bytes as f64 / stored as f64),
         };
         [
             ("Array", Cell::Code(display_name(&array.array))),
@@ -114,19 +91,21 @@ fn array_table(name: &str, arrays: &[&ArrayRow]) -> Markup {
             ("Received", size(array.received_bytes)),
             ("Share", share(array.share)),
             ("Stored", size(array.stored_bytes)),
-            ("Communicated", Cell::Number(communicated)),
+            ("Communicated", communicated),
             ("Read by", Cell::Code(array.kernels.clone())),
         ]
     })
 }
 
-fn line_table(name: &str, lines: &[LineRow]) -> Markup {
+fn lines(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!(
         "Loads of {name}, by bytes that another CTA or kernel had written; every load counts, whatever the number of writers"
     );
-    listed(&caption, lines, [name, "lines"], |line| {
+    let table = [name, "lines", &caption];
+    let heading = "Source lines that communicate most";
+    listed(heading, table, &metrics.lines, |line| {
         [
-            ("Line", Cell::Code(place(&line.file, line.line))),
+            ("Line", Cell::Code(place((&line.file, line.line)))),
             ("Function", Cell::Code(display_name(&line.function))),
             ("Communicated", size(line.communicated_loaded_bytes)),
             ("Share", share(line.share)),
@@ -134,12 +113,14 @@ fn line_table(name: &str, lines: &[LineRow]) -> Markup {
     })
 }
 
-fn within_launch_table(name: &str, lines: &[WithinLaunchRow]) -> Markup {
+fn within_launch(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!("Loads of {name} from bytes that another CTA stores in the same launch");
-    listed(&caption, lines, [name, "within-launch"], |line| {
+    let table = [name, "within-launch", &caption];
+    let heading = "Communication within launches";
+    listed(heading, table, &metrics.within_launch, |line| {
         [
             ("Kernel", Cell::Code(line.kernel.clone())),
-            ("Line", Cell::Code(place(&line.file, line.line))),
+            ("Line", Cell::Code(place((&line.file, line.line)))),
             ("Array", Cell::Code(display_name(&line.array))),
             ("Loaded", size(line.loaded_bytes)),
             ("Share of loads", share(line.share)),
@@ -149,14 +130,15 @@ fn within_launch_table(name: &str, lines: &[WithinLaunchRow]) -> Markup {
 }
 
 /// Renders the bounds of inexact quantities of an in-situ run.
-pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
-    let rows = &metrics.bounds;
-    if rows.is_empty() {
-        return html! {};
-    }
-    let caption = format!("Quantities of launches of {name} that are not exact");
-    let table = listed(&caption, rows, [name, "bounds"], |row| {
-        let superstep = in_stream(row.superstep.to_string(), row.stream);
+fn bounds(name: &str, metrics: &Metrics) -> Markup {
+    let caption = format!(
+        "Quantities of launches of {name} that are not exact. All other numbers are exact. Figures and other tables show the \
+         counted value, which is between the bounds."
+    );
+    let table = [name, "bounds", &caption];
+    let heading = "Quantities with bounds";
+    listed(heading, table, &metrics.bounds, |row| {
+        let superstep = in_stream(row.superstep, row.stream);
         [
             ("Superstep", Cell::Number(superstep)),
             ("Kernel", Cell::Code(row.kernel.clone())),
@@ -164,32 +146,24 @@ pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
             ("At least", Cell::count(row.at_least)),
             ("At most", Cell::count(row.at_most)),
         ]
-    });
-    html! {
-        h3 { "Quantities with bounds" }
-        p { "All other numbers are exact. Figures and other tables show the counted value, which is between the bounds." }
-        (table)
-    }
+    })
 }
 
-/// Renders a warning about reads of uninitialised memory.
 fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
-    let rows = &metrics.uninitialised;
-    if rows.is_empty() {
-        return html! {};
-    }
     let caption = format!(
         "Loads of {name} from device memory that no kernel, copy or fill had written since its allocation"
     );
-    let table = listed(&caption, rows, [name, "uninitialised"], |row| {
+    let table = [name, "uninitialised", &caption];
+    let heading = "Warning: reads of uninitialised memory";
+    listed(heading, table, &metrics.uninitialised, |row| {
         let kernel = match row.is_copy() {
             true => Cell::Text("copies to the host".to_owned()),
             false => Cell::Code(row.kernel.clone()),
         };
-        let first = in_stream(row.superstep.to_string(), row.stream);
+        let first = in_stream(row.superstep, row.stream);
         [
             ("Kernel", kernel),
-            ("Line", Cell::Code(place(&row.file, row.line))),
+            ("Line", Cell::Code(place((&row.file, row.line)))),
             ("Array", Cell::Code(display_name(&row.array))),
             ("Allocated at", Cell::Text(row.place.clone())),
             ("Bytes", Cell::count(row.bytes)),
@@ -197,12 +171,11 @@ fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
             ("Launches", Cell::count(row.launches)),
             ("First superstep", Cell::Number(first)),
         ]
-    });
-    html! { h3 { "Warning: reads of uninitialised memory" } (table) }
+    })
 }
 
 /// Formats file and line, without the folder.
-pub(super) fn place(file: &str, line: u32) -> String {
+pub(super) fn place((file, line): (&str, u32)) -> String {
     match line {
         0 => "unknown".to_owned(),
         number => format!("{}:{number}", file_name(file)),
@@ -214,10 +187,10 @@ pub(super) fn file_name(file: &str) -> &str {
 }
 
 /// Appends the stream to a superstep, unless it is the first stream.
-fn in_stream(superstep: String, stream: u32) -> String {
+fn in_stream(superstep: impl ToString, stream: u32) -> String {
     match stream {
-        0 => superstep,
-        stream => format!("{superstep}, stream {stream}"),
+        0 => superstep.to_string(),
+        stream => format!("{}, stream {stream}", superstep.to_string()),
     }
 }
 
@@ -245,7 +218,8 @@ fn patterns(name: &str, metrics: &Metrics) -> Markup {
     };
     let caption =
         format!("Pairs of launches of {name} in which the second received data from the first");
-    let table = listed(&caption, &metrics.patterns, [name, "pattern"], |row| {
+    let table = [name, "pattern", &caption];
+    let table = listed("", table, &metrics.patterns, |row| {
         let to = kernel(row.receiver_stream, row.receiver_superstep);
         let pattern = Cell::Word(row.pattern.clone(), Meaning::Neutral);
         [
@@ -302,9 +276,9 @@ fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
 
 fn footprints(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!("Distinct bytes that the launches of {name} touch");
-    let rows = &metrics.footprints;
-    listed(&caption, rows, [name, "footprint"], |row| {
-        let number = in_stream(row.superstep.to_string(), row.stream);
+    let table = [name, "footprint", &caption];
+    listed("", table, &metrics.footprints, |row| {
+        let number = in_stream(row.superstep, row.stream);
         [
             ("Superstep", Cell::Text(number)),
             ("Kernel", Cell::Code(row.kernel.clone())),
@@ -330,19 +304,18 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// Renders a table of the first `rows`, with the name of the file that has all of them.
+/// Renders a table of the first `rows` below its heading, if there are any. `file` has all of them.
 fn listed<R, const COLUMNS: usize>(
-    caption: &str,
+    heading: &str,
+    [name, file, caption]: [&str; 3],
     rows: &[R],
-    [name, file]: [&str; 2],
     cells: impl Fn(&R) -> [(&'static str, Cell); COLUMNS],
 ) -> Markup {
     html! {
-        (table(caption, rows.iter().take(ROWS).map(cells)))
-        @if rows.len() > ROWS {
-            p.soft {
-                "The first " (ROWS) " of " (rows.len()) " rows; " code { "tables/" (name) "/" (file) ".csv" } " has all of them."
-            }
+        @if !rows.is_empty() {
+            @if !heading.is_empty() { h3 { (heading) } }
+            (table(caption, rows.iter().take(ROWS).map(cells)))
+            (first_of(ROWS, rows.len(), &format!("{name}/{file}.csv")))
         }
     }
 }

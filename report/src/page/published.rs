@@ -1,11 +1,11 @@
 //! Published values on the page: marks in the figures, a table below each, and a table of differences with their reasons.
 
 use super::communication::thesis;
-use crate::figures::multiples::{Layout, Mark, Multiples, Plot};
+use crate::figures::multiples::{Layout, Mark, Multiples};
 use crate::figures::palette;
 use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
-    self, Agreement, Beside, FIGURES, Quantity, SIZE, Unit, has_programs, lines, summary,
+    self, Agreement, Beside, FIGURES, Quantity, SIZE, SUITE, Unit, lines, summary,
 };
 use maud::{Markup, html};
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
@@ -13,7 +13,7 @@ use superstep_analysis::run_summary::RunSummary;
 
 pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
     html! {
-        @if !has_programs(run) {
+        @if run.suite != SUITE {
         } @else if rows.is_empty() {
             p {
                 "The thesis published values for the size " code { (SIZE) }
@@ -32,7 +32,7 @@ pub(super) fn mark(figure: &mut Multiples, rows: &[Beside]) {
     };
     let mut marked = false;
     for row in rows.iter().filter(|row| row.figure == number) {
-        marked |= mark_one(figure, row, rows);
+        marked |= mark_one(figure, row, rows).is_some();
     }
     if marked {
         figure.legend.push(("published", palette::VERMILLION));
@@ -45,60 +45,52 @@ fn number(name: &str) -> Option<&'static str> {
     Some(number)
 }
 
-/// Adds a line at the height of the published value to the measured value's bar.
-fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
-    let bin = |bins: &[u64]| bins.iter().position(|&bin| bin == row.at);
-    let named = |plot: &Plot| {
-        let names = plot.y.ticks.iter();
-        names
-            .map(|(_, name)| name)
-            .position(|it| *it == row.application)
-    };
-    let of_program = figure
-        .plots
-        .iter()
-        .position(|it| it.title == row.application);
-    // The volumes have a row for each program, with their values to the right.
-    let is_row = figure.layout == Layout::Rows;
-    // The plot, the band, and the start and end of the line in a band of width 1.
+/// Adds a line at the height of the published value to the measured value's bar, if the figure has it.
+fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> Option<()> {
+    let mut plots = figure.plots.iter_mut();
+    let plot = match row.quantity {
+        Quantity::Loaded => plots.next(),
+        Quantity::Stored => plots.nth(1),
+        Quantity::Communicated => plots.nth(2),
+        _ => plots.find(|it| it.title == row.application),
+    }?;
     let at = row.at as usize;
-    let (plot, band, from, to) = match row.quantity {
-        Quantity::Loaded => (Some(0), figure.plots.first().and_then(named), 0.1, 0.9),
-        Quantity::Stored => (Some(1), figure.plots.get(1).and_then(named), 0.1, 0.9),
-        Quantity::Communicated => (Some(2), figure.plots.get(2).and_then(named), 0.1, 0.9),
-        Quantity::OutDegree => (of_program, bin(&DEGREE_BINS), 0.1, 0.5),
-        Quantity::InDegree => (of_program, bin(&DEGREE_BINS), 0.5, 0.9),
-        Quantity::LoadStride => (of_program, bin(&STRIDE_BINS), 0.1, 0.5),
-        Quantity::StoreStride => (of_program, bin(&STRIDE_BINS), 0.5, 0.9),
-        Quantity::CutXShare => (of_program, Some(0), 0.5, 0.9),
-        Quantity::CutYShare => (of_program, Some(1), 0.5, 0.9),
-        Quantity::SuperstepLoads => (of_program, Some(at), 0.1, 0.5),
-        Quantity::SuperstepStores => (of_program, Some(at), 0.5, 0.9),
-        Quantity::Distance => (of_program, Some(at), 0.15, 0.85),
-        Quantity::MeanOutDegree => (of_program, Some(at), 0.2, 0.8),
+    let bin = |bins: &[u64]| bins.iter().position(|&bin| bin == row.at);
+    // The band, and the start and end of the line in a band of width 1.
+    let (band, from, to) = match row.quantity {
+        Quantity::Loaded | Quantity::Stored | Quantity::Communicated => {
+            let mut names = plot.y.ticks.iter().map(|(_, name)| name);
+            (names.position(|it| *it == row.application)?, 0.1, 0.9)
+        }
+        Quantity::OutDegree => (bin(&DEGREE_BINS)?, 0.1, 0.5),
+        Quantity::InDegree => (bin(&DEGREE_BINS)?, 0.5, 0.9),
+        Quantity::LoadStride => (bin(&STRIDE_BINS)?, 0.1, 0.5),
+        Quantity::StoreStride => (bin(&STRIDE_BINS)?, 0.5, 0.9),
+        Quantity::CutXShare => (0, 0.5, 0.9),
+        Quantity::CutYShare => (1, 0.5, 0.9),
+        Quantity::SuperstepLoads => (at, 0.1, 0.5),
+        Quantity::SuperstepStores => (at, 0.5, 0.9),
+        Quantity::Distance => (at, 0.15, 0.85),
+        Quantity::MeanOutDegree => (at, 0.2, 0.8),
         // Shown as labels above the bars of the shares.
-        Quantity::CutX | Quantity::CutY => return false,
+        Quantity::CutX | Quantity::CutY => return None,
     };
     let height = match row.quantity {
         Quantity::Communicated => {
-            let stored =
-                |it: &&Beside| it.quantity == Quantity::Stored && it.application == row.application;
-            let stored = rows.iter().find(stored).map(|it| it.published);
-            stored.map(|stored| row.published / stored)
+            let mut programs = rows.iter().filter(|it| it.application == row.application);
+            let stored = programs.find(|it| it.quantity == Quantity::Stored)?;
+            row.published / stored.published
         }
-        quantity if quantity.unit() == Unit::Percent => Some(row.published / 100.0),
-        _ => Some(row.published),
+        quantity if quantity.unit() == Unit::Percent => row.published / 100.0,
+        _ => row.published,
     };
-    let plot = plot.and_then(|plot| figure.plots.get_mut(plot));
-    let (Some(plot), Some(band), Some(height)) = (plot, band, height) else {
-        return false;
-    };
-    if row.published == 0.0 {
-        return false;
+    if height == 0.0 {
+        return None;
     }
     let band = band as f64;
     let (mut line, mut scale) = ([(band + from, height), (band + to, height)], &mut plot.y);
-    if is_row {
+    // The volumes have a row for each program, with their values to the right.
+    if figure.layout == Layout::Rows {
         line = line.map(|(across, along)| (along, across));
         scale = &mut plot.x;
     }
@@ -108,7 +100,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     let place = marks.position(|mark| matches!(mark, Mark::Text(..) | Mark::Point(..)));
     let line = Mark::Line(line.to_vec(), 2.5, palette::VERMILLION);
     plot.marks.insert(place.unwrap_or(plot.marks.len()), line);
-    true
+    Some(())
 }
 
 pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
@@ -123,15 +115,13 @@ pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
         return html! {};
     }
     let lines = lines.into_iter().map(|line| {
+        let difference = Cell::Word(line.difference, meaning(line.agreement));
         [
             ("Benchmark", Cell::Text(line.application)),
             ("Value", Cell::Text(line.what)),
             ("Published", Cell::Number(line.published)),
             ("Measured", Cell::Number(line.measured)),
-            (
-                "Difference",
-                Cell::Word(line.difference, meaning(line.agreement)),
-            ),
+            ("Difference", difference),
         ]
     });
     let caption = format!("Figure {number}, published values from {source}");
@@ -147,7 +137,7 @@ fn meaning(agreement: Agreement) -> Meaning {
     }
 }
 
-pub(super) fn section(rows: &[Beside]) -> Markup {
+pub(super) fn content(rows: &[Beside]) -> Markup {
     if rows.is_empty() {
         return html! {};
     }
@@ -167,15 +157,14 @@ pub(super) fn section(rows: &[Beside]) -> Markup {
             ("Reason", Cell::Text(one.reasons)),
         ]
     });
-    let content = html! {
+    html! {
         p {
             "Agreement of this run with the values that the thesis published (" (thesis()) "). \
              Values of figures 6.7 and 6.9 were read off plots and count as  " em { "close" } " within 1 %. \
              All values: " code { "tables/published.csv" } "."
         }
         (table("Values of the thesis, by figure and program", rows))
-    };
-    html::section("published", "Published and measured values", content)
+    }
 }
 
 #[cfg(test)]

@@ -129,6 +129,11 @@ pub(super) fn check_nesting(page: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
+/// Renders the page of a run without source files.
+pub(super) fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
+    page(run, measured, Path::new("none"))
+}
+
 #[test]
 fn page_is_well_formed_and_complete() {
     let page = index(&run(), &[]).unwrap();

@@ -1,11 +1,10 @@
 //! Trends over many runs: cost of tracing, size of captures, speed of the analysis.
 
-use super::communication::embed;
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
 use crate::figures::{self, palette};
-use crate::html::{self, Cell, DASH, contents, document, id, section};
+use crate::html::{self, Cell, DASH, contents, document, id, link, section};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,9 +25,6 @@ table_from! {
     }
 }
 
-/// Comparable runs (same suite, size, device and kind: traced or in situ), ordered by start.
-type Groups<'a> = BTreeMap<(&'a str, &'a str, &'a str, bool), Vec<&'a RunSummary>>;
-
 struct Quantity {
     name: &'static str,
     title: &'static str,
@@ -44,10 +40,8 @@ const QUANTITIES: [Quantity; 3] = [
         description: "Kernel time of the traced program divided by that of the untraced one, for each run.",
         label: "traced / untraced",
         of: |program| {
-            ratio(
-                program.seconds.traced_kernel?,
-                program.seconds.native_kernel?,
-            )
+            let seconds = program.seconds;
+            ratio(seconds.traced_kernel?, seconds.native_kernel?)
         },
     },
     Quantity {
@@ -66,11 +60,6 @@ const QUANTITIES: [Quantity; 3] = [
     },
 ];
 
-/// Returns whether the program passed and was recorded completely.
-fn counts(program: &BenchmarkSummary) -> bool {
-    program.status == Status::Passed && program.selection.is_none()
-}
-
 fn accesses(program: &BenchmarkSummary) -> Option<f64> {
     let threads = program.threads?;
     Some((threads.loads + threads.stores + threads.atomics) as f64)
@@ -82,20 +71,21 @@ fn ratio(above: f64, below: f64) -> Option<f64> {
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let logarithms: Vec<f64> = values.map(f64::ln).collect();
-    let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
-    (!logarithms.is_empty()).then(|| mean.exp())
-}
-
 impl Quantity {
-    fn values(&self, run: &RunSummary) -> impl Iterator<Item = (String, f64)> {
-        let programs = run.benchmarks.iter().filter(|program| counts(program));
-        programs.filter_map(|program| Some((program.name.clone(), (self.of)(program)?)))
+    /// Returns the values of the programs that passed and were recorded completely.
+    fn values(&self, run: &RunSummary) -> Vec<(String, f64)> {
+        let programs = (run.benchmarks.iter())
+            .filter(|program| program.status == Status::Passed && program.selection.is_none());
+        let values =
+            programs.filter_map(|program| Some((program.name.clone(), (self.of)(program)?)));
+        values.collect()
     }
 
+    /// Returns the geometric mean of the values.
     fn mean(&self, run: &RunSummary) -> Option<f64> {
-        mean(self.values(run).map(|(_, value)| value))
+        let values = self.values(run);
+        let logarithms: f64 = values.iter().map(|(_, value)| value.ln()).sum();
+        (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
     }
 
     /// Draws a plot for all programs and one for each.
@@ -119,14 +109,11 @@ impl Quantity {
         });
         let table = table(rows);
         let plots = lines.into_iter().map(|(title, line)| {
-            let points = line
-                .iter()
-                .map(|&(number, value)| (number as f64 + 0.5, value));
+            let points = line.iter().map(|&(run, value)| (run as f64 + 0.5, value));
             let points: Vec<(f64, f64)> = points.collect();
             let max = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-            let mut marks: Vec<Mark> = (points.iter())
-                .map(|&point| Mark::Point(point, palette::BLUE))
-                .collect();
+            let dots = points.iter().map(|&at| Mark::Point(at, palette::BLUE));
+            let mut marks: Vec<Mark> = dots.collect();
             if points.len() > 1 {
                 marks.push(Mark::Line(points, 1.5, palette::BLUE));
             }
@@ -143,12 +130,14 @@ impl Quantity {
     }
 }
 
-fn groups(runs: &[RunSummary]) -> Groups<'_> {
-    let mut groups = Groups::new();
+/// Returns comparable runs (same suite, size, device and kind: traced or in situ) by their heading, ordered by start.
+fn groups(runs: &[RunSummary]) -> BTreeMap<String, Vec<&RunSummary>> {
+    let mut groups = BTreeMap::<_, Vec<_>>::new();
     for run in runs {
-        let in_situ = run.benchmarks.iter().any(|program| program.in_situ);
-        let key = (&*run.suite, &*run.size, &*run.device, in_situ);
-        groups.entry(key).or_default().push(run);
+        let is_in_situ = run.benchmarks.iter().any(|program| program.in_situ);
+        let how = if is_in_situ { ", in situ" } else { "" };
+        let heading = format!("{}, size {}, {}{how}", run.suite, run.size, run.device);
+        groups.entry(heading).or_default().push(run);
     }
     for group in groups.values_mut() {
         group.sort_by_key(|run| &run.started);
@@ -158,65 +147,49 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
 
 /// Writes `index.html` and the figures with their tables into `folder`, which it creates. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
-    let groups = groups(runs);
-    let headings = groups.keys().map(|(suite, size, device, in_situ)| {
-        let how = if *in_situ { ", in situ" } else { "" };
-        format!("{suite}, size {size}, {device}{how}")
-    });
-    let headings: Vec<String> = headings.collect();
-    let parts = (0..)
-        .zip(&headings)
-        .map(|(number, heading)| (part(number), heading.clone()));
-    let header = contents(parts);
-    let mut sections = Vec::new();
-    for (number, (group, heading)) in (0..).zip(groups.values().zip(&headings)) {
+    let (mut entries, mut sections) = (Vec::new(), Vec::new());
+    for (number, (heading, group)) in groups(runs).into_iter().enumerate() {
         let mut drawings = Vec::new();
         for quantity in &QUANTITIES {
-            let figure = quantity.figure(group);
+            let figure = quantity.figure(&group);
             if !figure.plots.is_empty() {
                 // Names come from files and are not safe as folder names.
                 figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
-                drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
+                drawings.push(figures::markup(
+                    &figure,
+                    &id(figure.name, &number.to_string()),
+                )?);
             }
         }
-        let content = html! { (nights(heading, group)) @for drawing in drawings { (drawing) } };
-        sections.push(section(&part(number), heading, content));
+        let content = html! { (nights(&heading, &group)) @for drawing in drawings { (drawing) } };
+        let part = id("suite", &number.to_string());
+        sections.push(section(&part, &heading, &content));
+        entries.push(link(&part, &heading));
     }
     fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let path = folder.join("index.html");
     let title = format!("Trends of {} runs", runs.len());
-    let page = document(
-        &title,
-        &header,
-        &html! { @for section in sections { (section) } },
-    );
+    let header = contents(entries);
+    let main = html! { @for section in sections { (section) } };
+    let page = document(&title, &header, &main);
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
-fn part(number: u64) -> String {
-    id("suite", &number.to_string())
-}
-
 fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     let rows = (0..).zip(runs).map(|(number, run): (u64, _)| {
-        let passed = run
-            .benchmarks
-            .iter()
-            .filter(|one| one.status == Status::Passed)
-            .count();
+        let passed = run.benchmarks.iter();
+        let passed = passed.filter(|one| one.status == Status::Passed).count();
+        let passed = format!("{passed} of {}", run.benchmarks.len());
         let [slowdown, capture, analysis] = QUANTITIES.each_ref().map(|quantity| {
             let mean = quantity.mean(run);
-            Cell::Number(mean.map_or(DASH.to_owned(), three_digits))
+            Cell::Number(mean.map_or(DASH.to_owned(), count))
         });
         [
             ("Run", Cell::Number(number.to_string())),
             ("Started", Cell::Text(run.started.clone())),
             ("Tool", Cell::Text(run.tool.clone())),
-            (
-                "Passed",
-                Cell::Number(format!("{passed} of {}", run.benchmarks.len())),
-            ),
+            ("Passed", Cell::Number(passed)),
             ("Slowdown", slowdown),
             ("Bytes per access", capture),
             ("Analysed accesses per second", analysis),
@@ -224,13 +197,6 @@ fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     });
     let caption = format!("Runs of {heading}: geometric means over the programs that passed");
     html::table(&caption, rows)
-}
-
-fn three_digits(value: f64) -> String {
-    match value < 1000.0 {
-        true => format!("{value:.2}"),
-        false => count(value),
-    }
 }
 
 #[cfg(test)]

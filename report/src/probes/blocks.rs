@@ -4,7 +4,6 @@ use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
-use std::collections::BTreeMap;
 
 table_from! {
     /// The block of each program that most threads entered.
@@ -48,7 +47,7 @@ impl SiteTotals<'_> {
 }
 
 fn share(program: &ProgramSites<'_>, block: &SiteTotals<'_>) -> f64 {
-    percent(block.fields[0] as f64, program.sum(0) as f64)
+    percent(block.fields[0], program.sum(0))
 }
 
 /// Maximum number of blocks in a picture, around the hottest one.
@@ -57,8 +56,8 @@ const MOST_BLOCKS: usize = 14;
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let programs = sites(programs)?;
     let hottest = programs.iter().filter_map(|one| {
-        let hottest = one.sites.iter().max_by_key(|site| site.fields[0])?;
-        Some((one, hottest))
+        let sites = one.sites.iter();
+        Some((one, sites.max_by_key(|site| site.fields[0])?))
     });
     let blocks = programs.iter();
     let table = each(blocks.flat_map(|one| one.sites.iter().map(move |site| (one, site))));
@@ -74,23 +73,17 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         programs.iter().map(picture).collect(),
         table.clone(),
     );
-    Ok(Study {
-        figures: vec![figure],
-        tables: vec![summary(hottest), table],
-        is_of_papers: true,
-        ..Study::default()
-    })
+    let tables = vec![summary(hottest), table];
+    Ok(Study::of_papers(tables, vec![figure]))
 }
 
 fn picture(program: &ProgramSites<'_>) -> Plot {
-    let mut heat: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in &program.sites {
-        *heat.entry(&row.site.function).or_default() += row.fields[0];
-    }
-    let hottest = heat.iter().max_by_key(|(_, heat)| **heat);
-    let blocks: Vec<&SiteTotals<'_>> = (program.sites.iter())
-        .filter(|row| hottest.is_some_and(|(function, _)| *function == row.site.function))
-        .collect();
+    let sites = program.sites.iter();
+    let hottest = sites.clone().max_by_key(|row| row.fields[0]);
+    let is_near = |row: &&SiteTotals<'_>| {
+        hottest.is_some_and(|hottest| hottest.site.function == row.site.function)
+    };
+    let blocks: Vec<&SiteTotals<'_>> = sites.filter(is_near).collect();
     let peak = (0..blocks.len()).max_by_key(|&index| blocks[index].fields[0]);
     let before = peak.unwrap_or(0).saturating_sub(MOST_BLOCKS / 2);
     let first = before.min(blocks.len().saturating_sub(MOST_BLOCKS));
@@ -101,24 +94,20 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
     let band = |index: usize| (height - 1 - index) as f64;
     let mut marks = Vec::new();
     for (index, row) in shown.iter().enumerate() {
-        let low = band(index);
-        let shade = palette::shade(row.fields[0], most);
+        let (low, executions) = (band(index), row.fields[0]);
         let text = format!(
             "{} executions by threads",
-            numbers::count(row.fields[0] as f64)
+            numbers::count(executions as f64)
         );
+        let shade = palette::shade(executions, most);
         marks.push(Mark::Cell((0.0, low + 0.1), (0.6, low + 0.9), shade, text));
-        for successor in &row.site.successors {
-            let mut blocks = shown.iter().map(|other| other.site.block);
-            let Some(target) = blocks.position(|block| block == *successor) else {
-                continue;
-            };
+        let places = shown.iter().map(|other| other.site.block).enumerate();
+        for (target, _) in places.filter(|(_, block)| row.site.successors.contains(block)) {
             let far = 0.62 + 0.36 * (target.abs_diff(index) as f64 / height as f64).sqrt();
             let (from, to) = (low + 0.4, band(target) + 0.6);
-            let colour = if target <= index {
-                palette::VERMILLION
-            } else {
-                palette::GREY
+            let colour = match target <= index {
+                true => palette::VERMILLION,
+                false => palette::GREY,
             };
             let path = vec![(0.6, from), (far, from), (far, to), (0.6, to)];
             marks.push(Mark::Line(path, 1.0, colour));

@@ -1,11 +1,11 @@
 //! Conditional branches and their divergence: SASSI's table 1 and figure 5.
 
-use super::published::beside;
-use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
 use crate::papers::rodinia;
+use std::cmp::Reverse;
 
 /// Indices of the probe's fields.
 const EXECUTIONS: usize = 0;
@@ -21,11 +21,11 @@ table_from! {
             branches.sites.len() as u64;
         static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
             branches.above_zero(DIVERGENT);
-        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => static_percent(branches);
+        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => shares(branches)[0];
         dynamic_branches: u64 ["warp executions"] = "executions by warps" => branches.sum(EXECUTIONS);
         dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split" =>
             branches.sum(DIVERGENT);
-        dynamic_percent: f64 ["%"] = "dynamic_divergent as a share of dynamic_branches" => dynamic_percent(branches);
+        dynamic_percent: f64 ["%"] = "dynamic_divergent as a share of dynamic_branches" => shares(branches)[1];
     }
 }
 
@@ -46,18 +46,11 @@ table_from! {
     }
 }
 
-fn static_percent(branches: &ProgramSites<'_>) -> f64 {
-    percent(
-        branches.above_zero(DIVERGENT) as f64,
-        branches.sites.len() as f64,
-    )
-}
-
-fn dynamic_percent(branches: &ProgramSites<'_>) -> f64 {
-    percent(
-        branches.sum(DIVERGENT) as f64,
-        branches.sum(EXECUTIONS) as f64,
-    )
+/// Returns the percentages of branches and of their executions that diverged.
+fn shares(branches: &ProgramSites<'_>) -> [f64; 2] {
+    let (all, divergent) = (branches.sites.len() as u64, branches.above_zero(DIVERGENT));
+    let dynamic = percent(branches.sum(DIVERGENT), branches.sum(EXECUTIONS));
+    [percent(divergent, all), dynamic]
 }
 
 /// Maximum number of branches in a figure.
@@ -66,9 +59,9 @@ const MOST_BARS: usize = 40;
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let mut programs = sites(programs)?;
     for program in &mut programs {
-        (program.sites).sort_by_key(|site| std::cmp::Reverse(site.fields[EXECUTIONS]));
+        (program.sites).sort_by_key(|site| Reverse(site.fields[EXECUTIONS]));
     }
-    let sites_table = each(programs.iter().flat_map(|one| &one.sites));
+    let table = each(programs.iter().flat_map(|one| &one.sites));
     let figure = Multiples::new(
         "branch-divergence",
         "Warp executions of each conditional branch, and how many diverged",
@@ -78,7 +71,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
             ("divergent", palette::VERMILLION),
         ],
         programs.iter().map(plot).collect(),
-        sites_table.clone(),
+        table.clone(),
     );
     let quantities = [
         "static_branches",
@@ -88,14 +81,12 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     ];
     let measured = programs.iter().map(|one| {
         let (all, split) = (one.sites.len() as f64, one.above_zero(DIVERGENT) as f64);
-        let numbers = [all, split, static_percent(one), dynamic_percent(one)];
-        (one.name, numbers.map(Some))
+        let [fixed, dynamic] = shares(one);
+        (one.name, [all, split, fixed, dynamic].map(Some))
     });
     Ok(Study {
         published: beside((suite, &rodinia().branches), quantities, measured),
-        tables: vec![summary(&programs), sites_table],
-        figures: vec![figure],
-        is_of_papers: true,
+        ..Study::of_papers(vec![summary(&programs), table], vec![figure])
     })
 }
 
@@ -103,13 +94,14 @@ fn plot(program: &ProgramSites<'_>) -> Plot {
     let count = program.sites.len();
     let shown = &program.sites[..count.min(MOST_BARS)];
     let most = shown.first().map_or(0, |site| site.fields[EXECUTIONS]);
-    let mut marks = Vec::new();
-    for (band, site) in shown.iter().enumerate() {
-        let (left, right) = (band as f64 + 0.1, band as f64 + 0.9);
+    let marks = (0..).map(f64::from).zip(shown).flat_map(|(band, site)| {
+        let (left, right) = (band + 0.1, band + 0.9);
         let [all, split] = [EXECUTIONS, DIVERGENT].map(|field| site.fields[field] as f64);
-        marks.push(Mark::Area((left, 0.0), (right, split), palette::VERMILLION));
-        marks.push(Mark::Area((left, split), (right, all), palette::SKY_BLUE));
-    }
+        [
+            Mark::Area((left, 0.0), (right, split), palette::VERMILLION),
+            Mark::Area((left, split), (right, all), palette::SKY_BLUE),
+        ]
+    });
     Plot {
         title: program.name.to_owned(),
         note: match count {
@@ -119,7 +111,7 @@ fn plot(program: &ProgramSites<'_>) -> Plot {
         },
         x: Scale::numbers(shown.len() as u64, "branch"),
         y: Scale::linear(most as f64, "executions by warps", numbers::count),
-        marks,
+        marks: marks.collect(),
         ..Plot::default()
     }
 }

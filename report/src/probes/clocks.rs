@@ -2,7 +2,8 @@
 
 use super::{Program, Study, percent};
 use crate::error::Result;
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::communication::bars;
+use crate::figures::multiples::{Multiples, Plot, Scale};
 use crate::figures::palette;
 use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
@@ -10,30 +11,29 @@ use superstep_analysis::AnalysisError;
 table_from! {
     /// Each program's balance across the SMs.
     fn summary<'a>(load, &'a Load<'a>) = "sm-balance" {
-        program: String = "the program" => load.program.to_owned();
-        launches: u64 = "kernel launches" => load.launches;
+        program: String = "the program" => load.program.name.to_owned();
+        launches: u64 = "kernel launches" => load.program.results.launches.len() as u64;
         ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
         cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, summed up" => load.longest;
         sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
         idle_sms: u64 = "of those, SMs that never ran a CTA" =>
             load.sms.iter().filter(|sm| sm.ctas == 0).count() as u64;
-        mean_percent: f64 ["%"] = "mean time of the SMs, relative to the longest" =>
-            percent(load.shares().sum(), load.sms.len() as f64);
+        mean_percent: f64 ["%"] = "mean time of the SMs, relative to the longest" => load.mean_percent();
         least_percent: f64 ["%"] = "shortest time of an SM, relative to the longest" =>
-            percent(load.shares().fold(1.0, f64::min), 1.0);
+            percent(load.sms.iter().map(|sm| sm.cycles).min().unwrap_or(0), load.longest);
     }
 }
 
 table_from! {
     /// One SM in one program.
     fn each<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
-        program: String = "the program" => load.program.to_owned();
+        program: String = "the program" => load.program.name.to_owned();
         sm: u64 = "number of the SM, or of the worker on the CPU backend" => number;
         ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => sm.ctas;
         cycles: u64 ["clock cycles"] =
             "from its first CTA's start to its last one's end, added up over the launches" => sm.cycles;
         percent: f64 ["%"] = "relative to the SM that took longest in each launch" =>
-            percent(sm.cycles as f64, load.longest as f64);
+            percent(sm.cycles, load.longest);
     }
 }
 
@@ -42,8 +42,7 @@ pub(super) const MOST_SMS: u64 = 1 << 16;
 
 /// Load of a program's SMs, or of its workers on the CPU backend.
 struct Load<'a> {
-    program: &'a str,
-    launches: u64,
+    program: Program<'a>,
     /// Sum of the longest span of each launch, in cycles.
     longest: u64,
     /// SMs by number.
@@ -59,69 +58,57 @@ struct Sm {
 
 impl<'a> Load<'a> {
     fn of(program: &Program<'a>) -> Result<Self> {
-        let mut load = Self {
-            program: program.name,
-            launches: program.results.launches.len() as u64,
-            longest: 0,
-            sms: Vec::new(),
-        };
+        let (mut longest, mut sms) = (0, Vec::new());
         for launch in &program.results.launches {
             let words = program.results.words(launch.fields)?;
-            // Start and end, by SM.
-            let mut spans: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+            // Start, end and number of CTAs, by SM.
+            let mut spans: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new();
             let row = launch.slots as usize * 3;
             for cta in words.chunks_exact(row.max(1)) {
                 let (mut start, mut end, mut sm) = (u64::MAX, 0, 0);
                 for site in cta.chunks_exact(3) {
-                    start = start.min(site[0]);
-                    end = end.max(site[1]);
-                    sm = sm.max(site[2]);
+                    (start, end, sm) = (start.min(site[0]), end.max(site[1]), sm.max(site[2]));
                 }
                 if start <= end {
-                    let span = spans.entry(sm).or_insert((start, end));
-                    *span = (span.0.min(start), span.1.max(end));
-                    load.sm(sm)?.ctas += 1;
+                    let span = spans.entry(sm).or_insert((start, end, 0));
+                    *span = (span.0.min(start), span.1.max(end), span.2 + 1);
                 }
             }
-            let lengths = spans.values().map(|(start, end)| end - start);
-            load.longest += lengths.max().unwrap_or(0);
-            for (sm, (start, end)) in spans {
-                load.sm(sm)?.cycles += end - start;
+            let lengths = spans.values().map(|(start, end, _)| end - start);
+            longest += lengths.max().unwrap_or(0);
+            for (value, (start, end, ctas)) in spans {
+                if value >= MOST_SMS {
+                    let what = "the number of an SM in the results of cta-clocks";
+                    let limit = MOST_SMS - 1;
+                    return Err(AnalysisError::TooLarge { what, value, limit }.into());
+                }
+                let number = value as usize;
+                sms.resize(sms.len().max(number + 1), Sm::default());
+                sms[number].cycles += end - start;
+                sms[number].ctas += ctas;
             }
         }
-        Ok(load)
+        Ok(Self {
+            program: *program,
+            longest,
+            sms,
+        })
     }
 
-    fn sm(&mut self, number: u64) -> Result<&mut Sm> {
-        if number >= MOST_SMS {
-            let what = "the number of an SM in the results of cta-clocks";
-            let (value, limit) = (number, MOST_SMS - 1);
-            return Err(AnalysisError::TooLarge { what, value, limit }.into());
-        }
-        let number = number as usize;
-        if self.sms.len() <= number {
-            self.sms.resize(number + 1, Sm::default());
-        }
-        Ok(&mut self.sms[number])
-    }
-
-    fn shares(&self) -> impl Iterator<Item = f64> {
-        let longest = (self.longest as f64).max(1.0);
-        self.sms.iter().map(move |sm| sm.cycles as f64 / longest)
+    fn mean_percent(&self) -> f64 {
+        let cycles = self.sms.iter().map(|sm| sm.cycles).sum();
+        percent(cycles, self.longest * self.sms.len() as u64)
     }
 
     fn plot(&self) -> Plot {
-        let bar = |(at, share): (u32, f64)| {
-            let at = f64::from(at);
-            Mark::Area((at, 0.0), (at + 1.0, share), palette::BLUE)
-        };
-        let mean = self.shares().sum::<f64>() / (self.sms.len() as f64).max(1.0);
+        let longest = self.longest.max(1) as f64;
+        let shares = self.sms.iter().map(|sm| sm.cycles as f64 / longest);
         Plot {
-            title: self.program.to_owned(),
-            note: format!("mean {:.0} %", 100.0 * mean),
+            title: self.program.name.to_owned(),
+            note: format!("mean {:.0} %", self.mean_percent()),
             x: Scale::numbers(self.sms.len() as u64, "SM"),
             y: Scale::shares("share of the longest"),
-            marks: (0..).zip(self.shares()).map(bar).collect(),
+            marks: bars(&[(shares.collect(), palette::BLUE)]),
             ..Plot::default()
         }
     }
@@ -141,10 +128,5 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         loads.iter().map(Load::plot).collect(),
         table.clone(),
     );
-    Ok(Study {
-        figures: vec![figure],
-        tables: vec![summary(&loads), table],
-        is_of_papers: true,
-        ..Study::default()
-    })
+    Ok(Study::of_papers(vec![summary(&loads), table], vec![figure]))
 }

@@ -1,15 +1,4 @@
-//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI.
-//!
-//! | probe | tables | figures |
-//! |---|---|---|
-//! | `basic-blocks` | `hottest-blocks`, `basic-blocks` | `hot-regions` (Ocelot, figure 4) |
-//! | `branches` | `branches` (SASSI, table 1), `branch-sites` | `branch-divergence` (SASSI, figure 5) |
-//! | `memory-divergence` | `memory-divergence`, `unique-lines`, `divergence-matrix` | `unique-lines` (figure 7), `divergence-matrix` (figure 8) |
-//! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
-//! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
-//!
-//! Any other probe has `largest-totals`. `overheads` has the cost of every probe (SASSI, table 3; Ocelot, figure 5), and
-//! `published` compares results with SASSI's.
+//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI; `docs/probes.md` lists them.
 
 mod blocks;
 mod branches;
@@ -18,7 +7,6 @@ mod memory;
 mod outcomes;
 mod overheads;
 mod page;
-mod published;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -31,9 +19,9 @@ pub use totals::place;
 
 use crate::error::Result;
 use crate::figures::multiples::Multiples;
-use published::PublishedRow;
+use crate::papers::RODINIA;
 use std::collections::BTreeMap;
-use superstep_table::Table;
+use superstep_table::{Table, table};
 use superstep_trace::{PointSite, ProbeResults, ProbeSpec, display_name};
 
 #[derive(Clone, Copy, Debug)]
@@ -44,12 +32,19 @@ pub struct Program<'a> {
 
 impl<'a> Program<'a> {
     fn spec(&self) -> Option<&'a ProbeSpec> {
-        let mut probes = self
-            .results
-            .modules
-            .iter()
-            .filter_map(|it| it.defined.as_ref());
-        probes.next().map(|probe| &probe.spec)
+        let mut probes = self.results.modules.iter();
+        let probe = probes.find_map(|it| it.defined.as_ref())?;
+        Some(&probe.spec)
+    }
+}
+
+table! {
+    /// A number of one program, and the same number from the paper.
+    pub struct PublishedRow = "published" {
+        program: String = "the program";
+        quantity: &'static str = "column of the first table, or of `overheads`";
+        measured: Option<f64> = "its value here";
+        published: f64 = "its value in SASSI's table 1 (branches), 2 (values) or 3 (overheads)";
     }
 }
 
@@ -66,17 +61,23 @@ pub struct Study {
     is_of_papers: bool,
 }
 
+impl Study {
+    fn of_papers(tables: Vec<Table>, figures: Vec<Multiples>) -> Self {
+        Self {
+            tables,
+            figures,
+            published: Vec::new(),
+            is_of_papers: true,
+        }
+    }
+}
+
 /// Returns the study of a probe over programs of `suite`: for a built-in probe of the papers, known by its fields too, its
 /// own study, and for any other the largest totals.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Study> {
-    let spec = programs.first().and_then(|program| program.spec());
-    let fields = spec.map(|spec| {
-        spec.fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect()
-    });
-    let fields: Vec<&str> = fields.unwrap_or_default();
+    let spec = programs.first().and_then(Program::spec);
+    let fields = spec.into_iter().flat_map(|spec| &spec.fields);
+    let fields: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
     match (probe, &fields[..]) {
         ("basic-blocks", ["executions"]) => blocks::study(programs),
         ("branches", ["executions", "active_threads", "taken_threads", "divergent"]) => {
@@ -154,11 +155,30 @@ fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
     })
 }
 
-fn percent(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 {
-        // Round to two decimals.
-        (1e4 * part / whole).round() / 100.0
-    } else {
-        0.0
+/// Returns a share in percent, rounded to two decimals.
+fn percent(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => (1e4 * part as f64 / whole as f64).round() / 100.0,
     }
+}
+
+/// Returns the rows of the programs that have numbers from SASSI.
+fn beside<'a, const N: usize>(
+    (suite, numbers): (&str, &BTreeMap<String, [f64; N]>),
+    quantities: [&'static str; N],
+    programs: impl IntoIterator<Item = (&'a str, [Option<f64>; N])>,
+) -> Vec<PublishedRow> {
+    let programs = programs.into_iter().filter(|_| suite == RODINIA);
+    let rows = programs.flat_map(|(program, measured)| {
+        let published = numbers.get(program).into_iter().flatten();
+        let both = quantities.into_iter().zip(measured).zip(published);
+        both.map(move |((quantity, measured), &published)| PublishedRow {
+            program: program.to_owned(),
+            quantity,
+            measured,
+            published,
+        })
+    });
+    rows.collect()
 }

@@ -4,30 +4,19 @@ use super::Study;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
+use superstep_table::{Table, table};
 
-table_from! {
+table! {
     /// One outcome in one program.
-    fn table<'a>(outcome, &'a OutcomeShare) = "injection" {
-        program: String = "the program" => outcome.program.clone();
-        outcome: &'static str = "outcome of the injections" => outcome.class;
-        effect: &'static str = "masked, DUE or SDC" => outcome.effect;
-        count: u64 ["injections"] = "injections with this outcome" => outcome.count;
-        share: f64 = "of all injections into the program" => rounded(outcome.share[0]);
-        low: f64 = "lower end of the share's 95 % interval (Wilson)" => rounded(outcome.share[1]);
-        high: f64 = "upper end of that interval" => rounded(outcome.share[2]);
+    pub struct OutcomeShare = "injection" {
+        program: String = "the program";
+        outcome: &'static str = "outcome of the injections";
+        effect: &'static str = "masked, DUE or SDC";
+        count: u64 ["injections"] = "injections with this outcome";
+        share: f64 = "of all injections into the program";
+        low: f64 = "lower end of the share's 95 % interval (Wilson)";
+        high: f64 = "upper end of that interval";
     }
-}
-
-/// Frequency of one class of injection outcomes in a program.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutcomeShare {
-    pub program: String,
-    pub class: &'static str,
-    /// Masked, DUE (detected unrecoverable error) or SDC (silent data corruption).
-    pub effect: &'static str,
-    pub count: u64,
-    /// Share of all injections into the program, and the bounds of its 95 % confidence interval.
-    pub share: [f64; 3],
 }
 
 pub(super) const COLOURS: [RGBColor; 6] = [
@@ -39,38 +28,31 @@ pub(super) const COLOURS: [RGBColor; 6] = [
     palette::BLUE,
 ];
 
-fn rounded(share: f64) -> f64 {
-    (1e4 * share).round() / 1e4
-}
-
 /// Returns the table and figure of injection campaigns. `shares` lists the classes program by program, always in the same
 /// order.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
-    let bars: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
-    let mut classes: Vec<&'static str> = Vec::new();
+    let programs: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
+    let mut legend: Vec<(&str, RGBColor)> = Vec::new();
     for share in shares {
-        if !classes.contains(&share.class) {
-            classes.push(share.class);
+        if !legend.iter().any(|(class, _)| *class == share.outcome) {
+            legend.push((share.outcome, COLOURS[legend.len() % COLOURS.len()]));
         }
     }
-    let legend: Vec<_> = classes
-        .into_iter()
-        .zip(COLOURS.into_iter().cycle())
-        .collect();
     let mut marks = Vec::new();
-    for (low, parts) in (0..).map(f64::from).zip(bars.iter().rev()) {
+    for (low, parts) in (0..).map(f64::from).zip(programs.iter().rev()) {
         let mut left = 0.0;
         for part in *parts {
-            let right = left + part.share[0];
-            let colour = legend.iter().find(|(class, _)| *class == part.class);
+            let right = left + part.share;
+            let colour = legend.iter().find(|(class, _)| *class == part.outcome);
             let (from, to) = ((left, low + 0.15), (right, low + 0.85));
             marks.extend(colour.map(|(_, colour)| Mark::Area(from, to, *colour)));
             left = right;
         }
     }
+    let names = programs.iter().rev().map(|bar| bar[0].program.clone());
     let plot = Plot {
         x: Scale::shares("of the injections"),
-        y: Scale::bands(bars.iter().rev().map(|bar| bar[0].program.clone()), ""),
+        y: Scale::bands(names, ""),
         marks,
         ..Plot::default()
     };
@@ -80,13 +62,8 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         "How the injections into each program ended (SASSI, figure 10).",
         &legend,
         vec![plot],
-        table(shares),
+        Table::of(shares),
     )
     .with_layout(Layout::Rows);
-    Study {
-        tables: vec![figure.table.clone()],
-        figures: vec![figure],
-        is_of_papers: true,
-        ..Study::default()
-    }
+    Study::of_papers(vec![figure.table.clone()], vec![figure])
 }

@@ -1,8 +1,7 @@
 //! Cost of a probe: SASSI's table 3 and Ocelot's figure 5.
 
-use super::Study;
-use super::published::beside;
-use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale, Values};
+use super::{Study, beside};
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::papers::{RODINIA, rodinia};
 use std::collections::BTreeMap;
@@ -45,24 +44,18 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     let mut most = 2.0f64;
     // The first program is at the top.
     for (low, cost) in (0..).map(f64::from).zip(costs.iter().rev()) {
-        let mut bar = |ratio: Option<f64>, from: f64, to: f64, colour| {
-            if let Some(ratio) = ratio {
+        let kernels = (cost.kernels_ms, low + 0.5, palette::BLUE);
+        for (times, low, colour) in [kernels, (cost.total_s, low + 0.15, palette::SKY_BLUE)] {
+            if let Some(ratio) = ratio(times) {
                 most = most.max(ratio);
-                marks.push(Mark::Area((1.0, low + from), (ratio, low + to), colour));
+                marks.push(Mark::Area((1.0, low), (ratio, low + 0.35), colour));
             }
-        };
-        bar(ratio(cost.kernels_ms), 0.5, 0.85, palette::BLUE);
-        bar(ratio(cost.total_s), 0.15, 0.5, palette::SKY_BLUE);
+        }
         if let Some(&[_, kernels]) = sassi.get(&cost.program) {
             most = most.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
     }
-    let powers = (most.log2().ceil() as i32).max(1);
-    let every = (powers / 6 + 1) as usize;
-    let ticks = (-1..=powers).step_by(every).map(|k| 2f64.powi(k));
-    let ticks = ticks.map(|ratio| (ratio, format!("{ratio}x"))).collect();
-    let label = "time with the probe over time without";
     let mut legend = vec![
         ("kernels", palette::BLUE),
         ("whole program", palette::SKY_BLUE),
@@ -70,21 +63,18 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     if costs.iter().any(|cost| sassi.contains_key(&cost.program)) {
         legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
+    let label = "time with the probe over time without";
+    let times = |ratio: f64| format!("{}x", (1e2 * ratio).round() / 1e2);
     let plot = Plot {
-        x: Scale {
-            logarithmic: true,
-            values: Values::Continuous(|ratio| format!("{ratio:.2}x")),
-            ..Scale::new(0.5, 2f64.powi(powers), label, ticks)
-        },
+        x: Scale::powers(0.5, most, label, times),
         y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
         marks,
         ..Plot::default()
     };
-    let description = match found.is_of_papers {
-        true => {
-            "Time with the probe relative to the time without it (SASSI, table 3; GPU Ocelot, figure 5)."
-        }
-        false => "Time with the probe relative to the time without it.",
+    let description = if found.is_of_papers {
+        "Time with the probe relative to the time without it (SASSI, table 3; GPU Ocelot, figure 5)."
+    } else {
+        "Time with the probe relative to the time without it."
     };
     let figure = Multiples::new(
         "overheads",
@@ -93,24 +83,23 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
         &legend,
         vec![plot],
         table(costs),
-    );
+    )
+    .with_layout(Layout::Rows);
     let measured = (costs.iter()).map(|it| (&*it.program, [it.total_s, it.kernels_ms].map(ratio)));
     let quantities = ["total_ratio", "kernel_ratio"];
-    found
-        .published
-        .extend(beside((suite, &sassi), quantities, measured));
+    let published = beside((suite, &sassi), quantities, measured);
+    found.published.extend(published);
     found.tables.push(figure.table.clone());
     if !found.published.is_empty() {
         found.tables.push(Table::of(&found.published));
     }
-    found.figures.push(figure.with_layout(Layout::Rows));
+    found.figures.push(figure);
 }
 
 /// Returns the slowdown of each program by `probe` in SASSI's table 3, for the whole program and for its kernels.
 fn sassi_costs(suite: &str, probe: &str) -> BTreeMap<String, [f64; 2]> {
-    let studies = ["branches", "memory-divergence", "values"];
-    let study = studies.iter().position(|name| *name == probe);
-    let study = study.filter(|_| suite == RODINIA);
+    let mut studies = ["branches", "memory-divergence", "values"].into_iter();
+    let study = studies.position(|name| suite == RODINIA && name == probe);
     let costs = rodinia().costs.into_iter();
     costs
         .filter_map(|(program, costs)| Some((program, costs[study?])))

@@ -3,7 +3,7 @@
 use super::Study;
 use crate::error::Result;
 use crate::figures;
-use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
+use crate::html::{Cell, DASH, description_list, document, first_of, fold, id, section, table};
 use crate::papers::STUDIES;
 use maud::{Markup, html};
 use superstep_table::Table;
@@ -23,55 +23,49 @@ pub fn page(
         @for line in lines { p { (line) } }
         @for (index, table) in study.tables.iter().enumerate() { (rows(table, index == 0)) }
         @for figure in &study.figures {
-            @let drawing = figures::markup(figure, &format!("{heading}-{}", figure.name))?;
-            (html::figure(drawing, figure.description))
+            (figures::markup(figure, &format!("{heading}-{}", figure.name))?)
         }
     };
     let main = html! {
-        (html::section(&heading, what, content))
-        @if study.is_of_papers { (references(&STUDIES)) }
+        (section(&heading, what, &content))
+        @if study.is_of_papers { (section("references", "References", &description_list(&STUDIES))) }
     };
     Ok(document(title, &html! {}, &main))
 }
 
 fn rows(own: &Table, is_first: bool) -> Markup {
     let name = own.name().replace('-', " ");
-    let columns: Vec<(String, bool)> = (own.columns())
-        .map(|column| {
-            let unit = match column.unit {
-                "%" => "percent",
-                unit => unit,
-            };
-            let name = column.name.strip_suffix(unit).unwrap_or(column.name);
-            let name = name.trim_end_matches('_').replace('_', " ");
-            let name = match (column.unit, &*name) {
-                ("", _) => name,
-                (unit, "" | "count") => unit.to_owned(),
-                (unit, _) => format!("{name}, {unit}"),
-            };
-            (name, column.is_number)
-        })
-        .collect();
+    let columns = || {
+        own.columns()
+            .map(|column| heading(column.name, column.unit))
+    };
     let shown = (0..own.rows().min(MOST_ROWS)).map(|row| {
-        let cells = own.texts(row).into_iter().zip(&columns);
-        let cells = cells.map(|(text, (_, is_number))| match text {
-            Some(text) if !is_number => Cell::Text(text),
+        let cells = own.texts(row).into_iter().zip(own.columns());
+        let cells = cells.map(|(text, column)| match text {
+            Some(text) if !column.is_number => Cell::Text(text),
             text => Cell::Number(text.unwrap_or(DASH.to_owned())),
         });
-        cells.collect()
+        columns().zip(cells).collect::<Vec<_>>()
     });
+    let file = format!("{}.csv", own.name());
     let table = html! {
-        (table_of(&name, &columns, shown))
-        @if own.rows() > MOST_ROWS {
-            p {
-                "The first " (MOST_ROWS) " of " (own.rows()) " rows; "
-                code { "tables/" (own.name()) ".csv" } " has all of them."
-            }
-        }
+        (table(&name, shown))
+        (first_of(MOST_ROWS, own.rows(), &file))
     };
-    if own.rows() > MOST_ROWS / 2 {
-        fold(&format!("{name}: {} rows", own.rows()), is_first, table)
-    } else {
-        table
+    match own.rows() > MOST_ROWS / 2 {
+        true => fold(&format!("{name}: {} rows", own.rows()), is_first, table),
+        false => table,
+    }
+}
+
+/// Returns the name of a column in words, with its unit in place of the name's end if it is that.
+fn heading(name: &str, unit: &str) -> String {
+    let suffix = if unit == "%" { "percent" } else { unit };
+    let name = name.strip_suffix(suffix).unwrap_or(name);
+    let name = name.trim_end_matches('_').replace('_', " ");
+    match (unit, &*name) {
+        ("", _) => name,
+        (unit, "" | "count") => unit.to_owned(),
+        (unit, _) => format!("{name}, {unit}"),
     }
 }

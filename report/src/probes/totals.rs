@@ -36,7 +36,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
                 *value = field.join(*value, row.fields[index]);
             }
             lines.retain(|_, value| *value != field.start());
-            let all = (field.combine == Combine::Sum).then(|| sites.sum(index) as f64);
+            let all = (field.combine == Combine::Sum).then(|| sites.sum(index));
             let mut lines: Vec<_> = lines.into_iter().collect();
             lines.sort_by_key(|(_, value)| Reverse(*value));
             let largest = lines.into_iter().take(MOST_LINES);
@@ -46,7 +46,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
                 function: function.to_owned(),
                 place: place(file, line),
                 value,
-                percent: all.map(|all| percent(value as f64, all)),
+                percent: all.map(|all| percent(value, all)),
             }));
         }
     }

@@ -1,27 +1,31 @@
 //! Constant bits and scalar values: SASSI's table 2.
 
-use super::published::beside;
-use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
 use crate::error::Result;
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
-use crate::figures::palette;
 use crate::papers::rodinia;
 use std::collections::HashMap;
+use superstep_table::{Table, table};
 use superstep_trace::probe::At;
 
-/// An executed instruction that has a value.
-struct Instruction<'a> {
-    totals: &'a SiteTotals<'a>,
-    bits: u32,
-    executions: u64,
-    constant_bits: u32,
-    is_scalar: bool,
+table! {
+    /// One instruction with a value.
+    struct Instruction = "value-sites" {
+        program: String = "the program";
+        function: String = "the function";
+        file: String = "source file";
+        line: u64 = "source line; 0 when unknown";
+        what: String = "the instruction's operation";
+        bits: u64 ["bits"] = "width of the value";
+        executions: u64 ["warp executions"] = "executions by warps";
+        constant_bits: u64 ["bits"] = "bits that never changed";
+        is_scalar: bool = "whether all threads of a warp always had the same value";
+    }
 }
 
 /// Instructions of a program.
 struct Instructions<'a> {
     name: &'a str,
-    all: Vec<Instruction<'a>>,
+    all: Vec<Instruction>,
 }
 
 table_from! {
@@ -43,31 +47,15 @@ table_from! {
     }
 }
 
-table_from! {
-    /// One instruction with a value.
-    fn each<'a>(value, &'a Instruction<'a>) = "value-sites" {
-        program: String = "the program" => value.totals.program.to_owned();
-        function: String = "the function" => value.totals.function.clone();
-        file: String = "source file" => value.totals.site.file.clone();
-        line: u64 = "source line; 0 when unknown" => value.totals.site.line.into();
-        what: String = "the instruction's operation" => value.totals.site.what.clone();
-        bits: u64 ["bits"] = "width of the value" => value.bits.into();
-        executions: u64 ["warp executions"] = "executions by warps" => value.executions;
-        constant_bits: u64 ["bits"] = "bits that never changed" => value.constant_bits.into();
-        is_scalar: bool = "whether all threads of a warp always had the same value" => value.is_scalar;
-    }
-}
-
 impl<'a> Instructions<'a> {
     fn of(program: &'a ProgramSites<'a>) -> Self {
         // An instruction executes as often as its block.
         let block = |row: &SiteTotals<'a>| (row.site.function.as_str(), row.site.block);
-        let blocks: HashMap<(&str, u32), u64> = (program.sites.iter())
-            .filter(|row| row.site.at == At::Block)
+        let at = |at| program.sites.iter().filter(move |row| row.site.at == at);
+        let blocks: HashMap<_, _> = at(At::Block)
             .map(|row| (block(row), row.fields[0]))
             .collect();
-        let values = program.sites.iter().filter(|row| row.site.at == At::Value);
-        let all = values.filter_map(|totals| {
+        let all = at(At::Value).filter_map(|totals| {
             let [_, ones, ever_set, differing] = totals.fields[..] else {
                 return None;
             };
@@ -75,10 +63,14 @@ impl<'a> Instructions<'a> {
             let bits = totals.site.width.min(64);
             let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
             Some(Instruction {
-                totals,
-                bits,
+                program: program.name.to_owned(),
+                function: totals.function.clone(),
+                file: totals.site.file.clone(),
+                line: totals.site.line.into(),
+                what: totals.site.what.clone(),
+                bits: bits.into(),
                 executions,
-                constant_bits: ((ones | !ever_set) & mask).count_ones(),
+                constant_bits: ((ones | !ever_set) & mask).count_ones().into(),
                 is_scalar: differing == 0,
             })
         });
@@ -91,19 +83,12 @@ impl<'a> Instructions<'a> {
     /// Returns constant bits and scalar values in percent: first the dynamic ones, weighted by executions, then the static
     /// ones.
     fn shares(&self) -> [f64; 4] {
-        let share = |weight: fn(&Instruction<'_>) -> u64| {
-            let sum = |value: fn(&Instruction<'_>) -> u64| -> f64 {
-                self.all
-                    .iter()
-                    .map(|one| (weight(one) * value(one)) as f64)
-                    .sum()
-            };
-            let bits = sum(|one| one.bits.into());
-            let scalar = sum(|one| one.is_scalar.into());
-            [
-                percent(sum(|one| one.constant_bits.into()), bits),
-                percent(scalar, sum(|_| 1)),
-            ]
+        let sum = |value: &dyn Fn(&Instruction) -> u64| self.all.iter().map(value).sum();
+        let share = |weight: fn(&Instruction) -> u64| {
+            let constant = sum(&|one| weight(one) * one.constant_bits);
+            let scalar = sum(&|one| weight(one) * u64::from(one.is_scalar));
+            let bits = sum(&|one| weight(one) * one.bits);
+            [percent(constant, bits), percent(scalar, sum(&weight))]
         };
         let [dynamic, of_each] = [share(|one| one.executions), share(|_| 1)];
         [dynamic[0], dynamic[1], of_each[0], of_each[1]]
@@ -113,46 +98,17 @@ impl<'a> Instructions<'a> {
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let programs = sites(programs)?;
     let programs: Vec<_> = programs.iter().map(Instructions::of).collect();
-    let table = summary(&programs);
-    let figure = Multiples::new(
-        "values",
-        "Bits that never change, and values that are equal across a warp",
-        "Dynamic: by executions. Static: each instruction counts once (SASSI, table 2).",
-        &[
-            ("constant bits", palette::BLUE),
-            ("scalar values", palette::ORANGE),
-        ],
-        programs.iter().map(plot).collect(),
-        table.clone(),
-    );
     let quantities = [
         "dynamic_constant_bits_percent",
         "dynamic_scalar_percent",
         "static_constant_bits_percent",
         "static_scalar_percent",
     ];
-    let measured = programs
-        .iter()
-        .map(|one| (one.name, one.shares().map(Some)));
+    let measured = (programs.iter()).map(|one| (one.name, one.shares().map(Some)));
+    let sites: Vec<_> = programs.iter().flat_map(|one| &one.all).collect();
+    let tables = vec![summary(&programs), Table::of(sites)];
     Ok(Study {
         published: beside((suite, &rodinia().values), quantities, measured),
-        tables: vec![table, each(programs.iter().flat_map(|one| &one.all))],
-        figures: vec![figure],
-        is_of_papers: true,
+        ..Study::of_papers(tables, Vec::new())
     })
-}
-
-fn plot(program: &Instructions<'_>) -> Plot {
-    let places = [0.12, 0.52, 1.12, 1.52];
-    let colours = [palette::BLUE, palette::ORANGE].into_iter().cycle();
-    let bars = places.into_iter().zip(program.shares()).zip(colours);
-    let bars = bars
-        .map(|((at, percent), colour)| Mark::Area((at, 0.0), (at + 0.35, percent / 100.0), colour));
-    Plot {
-        title: program.name.to_owned(),
-        x: Scale::bands(["dynamic".to_owned(), "static".to_owned()], ""),
-        y: Scale::shares("share"),
-        marks: bars.collect(),
-        ..Plot::default()
-    }
 }

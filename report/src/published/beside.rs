@@ -86,9 +86,7 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
             places.dedup();
         }
         for at in places {
-            let published = series.value(at).unwrap_or(0.0);
-            // A missing measurement counts as 0: an empty bin, or a superstep that sent nothing.
-            let value = found.value(at).unwrap_or(0.0);
+            let (published, value) = (series.value(at), found.value(at));
             let (agreement, reason) = match Agreement::of(series.quantity, published, value) {
                 Agreement::Differs => match reason(&data, measured, series) {
                     Some(reason) => (Agreement::Explained, reason),
@@ -114,9 +112,10 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
 
 /// Returns the known reasons why a series differs.
 fn reason(data: &Data, measured: &Reproduction, series: &Series) -> Option<String> {
-    let mut programs = measured.programs.iter();
-    let program = programs.find(|program| program.name == series.program);
-    let has_input = |sha256: &String| program.is_some_and(|it| it.inputs.contains(sha256));
+    let has_input = |sha256: &String| {
+        let mut programs = measured.programs.iter();
+        programs.any(|it| it.name == series.program && it.inputs.contains(sha256))
+    };
     let reasons = data.reasons.iter().filter(|reason| {
         reason.program == series.program
             && (reason.quantities.is_empty() || reason.quantities.contains(&series.quantity))
@@ -161,13 +160,13 @@ fn line(rows: &[&Beside]) -> Line {
         Quantity::LoadStride | Quantity::StoreStride => {
             format!("{name} {}", bin(&STRIDE_BINS, first.at))
         }
+        Quantity::Distance => format!("{name}: {}", first.at),
         Quantity::SuperstepStores | Quantity::SuperstepLoads | Quantity::MeanOutDegree => {
             match first.at == last.at {
                 true => format!("{name} {}", first.at),
                 false => format!("{name}s {} to {}", first.at, last.at),
             }
         }
-        Quantity::Distance => format!("{name}: {}", first.at),
         _ => name.to_owned(),
     };
     let show = |value: f64| match quantity.unit() {
@@ -196,28 +195,22 @@ fn bin(bins: &[u64], first: u64) -> String {
 
 fn difference(row: &Beside) -> String {
     let difference = row.measured - row.published;
-    match row.agreement {
-        Agreement::Equal => "equal".to_owned(),
-        Agreement::Close => "within 1 %".to_owned(),
-        _ if row.quantity.unit() == Unit::Percent => {
-            let sign = if difference < 0.0 { '−' } else { '+' };
-            match difference.abs() {
-                ..0.0005 => format!("{sign}< 0.001 points"),
-                difference => format!("{sign}{difference:.3} points"),
-            }
-        }
-        Agreement::Explained | Agreement::Differs => {
-            let sign = if difference < 0.0 { '−' } else { '+' };
-            let relative = match 100.0 * difference.abs() / row.published.abs() {
+    let sign = if difference < 0.0 { '−' } else { '+' };
+    let size = difference.abs();
+    match (row.agreement, row.quantity.unit()) {
+        (Agreement::Equal, _) => "equal".to_owned(),
+        (Agreement::Close, _) => "within 1 %".to_owned(),
+        (_, Unit::Percent) if size < 0.0005 => format!("{sign}< 0.001 points"),
+        (_, Unit::Percent) => format!("{sign}{size:.3} points"),
+        (_, unit) => {
+            let relative = match 100.0 * size / row.published.abs() {
                 relative if relative < 0.1 => format!("{sign}{relative:.4} %"),
                 relative if relative < 1000.0 => format!("{sign}{relative:.1} %"),
                 _ => "more than ten times".to_owned(),
             };
-            match row.quantity.unit() {
-                Unit::Bytes => {
-                    format!("{sign}{} ({relative})", grouped(difference.abs() as u64))
-                }
-                Unit::Ctas | Unit::Percent => relative,
+            match unit {
+                Unit::Bytes => format!("{sign}{} ({relative})", grouped(size as u64)),
+                _ => relative,
             }
         }
     }
@@ -260,20 +253,16 @@ fn sum<'a>(rows: impl Iterator<Item = &'a Beside>) -> Summary {
     for row in rows {
         summary.figure.clone_from(&row.figure);
         summary.application.clone_from(&row.application);
-        match row.agreement {
-            Agreement::Equal => summary.equal += 1,
-            Agreement::Close => summary.close += 1,
-            Agreement::Explained => summary.differ += 1,
-            Agreement::Differs => {
-                summary.differ += 1;
-                summary.unexplained += 1;
-            }
-        }
-        if row.agreement.is_difference() {
-            for reason in row.reason.split(BETWEEN_REASONS) {
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
+        let count = match row.agreement {
+            Agreement::Equal => &mut summary.equal,
+            Agreement::Close => &mut summary.close,
+            Agreement::Explained | Agreement::Differs => &mut summary.differ,
+        };
+        *count += 1;
+        summary.unexplained += u64::from(row.agreement == Agreement::Differs);
+        for reason in row.reason.split(BETWEEN_REASONS) {
+            if !reason.is_empty() && !reasons.contains(&reason) {
+                reasons.push(reason);
             }
         }
     }

@@ -1,10 +1,9 @@
 //! Writes `docs/reproduction.md` with published and measured values, and a JSON file with the measured ones.
 
 use super::measured::Reproduction;
-use super::{Beside, FIGURES, Line, beside, lines, summary};
+use super::{FIGURES, beside, lines, summary};
 use crate::claims::PROGRAMS;
 use crate::error::{ReportError, Result};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::metrics::Metrics;
@@ -26,22 +25,17 @@ pub fn write(folder: &Path, run: &RunSummary, measured: &[(String, Metrics)]) ->
         let found = format!("the run used suite {} and size {}", run.suite, run.size);
         return Err(unfit(found));
     };
-    let passed = |name: &&&str| {
-        let mut programs = reproduction.programs.iter();
-        !programs.any(|program| program.name == **name && program.passed)
-    };
-    if let Some(missing) = PROGRAMS.iter().find(passed) {
+    let programs = &reproduction.programs;
+    let passed = |name: &str| programs.iter().any(|it| it.name == name && it.passed);
+    if let Some(missing) = PROGRAMS.iter().find(|name| !passed(name)) {
         let reason = format!("{missing} did not pass with a trace of the whole program");
         return Err(unfit(reason));
     }
-    let json = reproduction
-        .to_json()
-        .map_err(|error| unfit(error.to_string()))?;
+    let json = reproduction.to_json();
+    let json = json.map_err(|error| unfit(error.to_string()))?;
     let page = folder.join(NAME).with_extension("md");
-    for (path, text) in [
-        (&page.with_extension("json"), json),
-        (&page, markdown(&reproduction)),
-    ] {
+    let data = page.with_extension("json");
+    for (path, text) in [(&data, json), (&page, markdown(&reproduction))] {
         fs::write(path, text).map_err(FileError::at("write", path))?;
     }
     Ok(page)
@@ -68,56 +62,39 @@ below leaves out bins (figures 6.3 and 6.5).
 
 pub(super) fn markdown(measured: &Reproduction) -> String {
     let rows = beside(measured);
-    let mut out = OPENING.to_owned();
-    let facts = [
-        ("Command", format!("`{}`", measured.command)),
-        ("Tool", measured.tool.clone()),
-        (
-            "Device",
-            format!("{} ({} backend)", measured.device, measured.backend),
-        ),
-        ("Finished", measured.finished.clone()),
-    ];
-    out.push_str("\n| run | |\n|---|---|\n");
-    for (name, value) in facts {
-        let _ = writeln!(out, "| {name} | {value} |");
-    }
-    out.push_str("\n## What agrees\n\n");
-    out.push_str("| figure | program | values | equal | close | differ | reason |\n");
-    out.push_str("|---|---|--:|--:|--:|--:|---|\n");
-    for one in summary(&rows) {
+    let run = format!(
+        "| Command | `{}` |\n| Tool | {} |\n| Device | {} ({} backend) |\n| Finished | {} |\n",
+        measured.command, measured.tool, measured.device, measured.backend, measured.finished
+    );
+    let agrees = summary(&rows).into_iter().map(|one| {
         let values = one.equal + one.close + one.differ;
-        let _ = writeln!(
-            out,
-            "| {} | {} | {values} | {} | {} | {} | {} |",
+        format!(
+            "| {} | {} | {values} | {} | {} | {} | {} |\n",
             one.figure, one.application, one.equal, one.close, one.differ, one.reasons
-        );
-    }
-    differences(&mut out, &rows);
-    out
-}
-
-fn differences(out: &mut String, rows: &[Beside]) {
-    out.push_str("\n## What differs\n\n");
-    out.push_str("| figure | program | value | published | measured | difference |\n");
-    out.push_str("|---|---|---|--:|--:|--:|\n");
+        )
+    });
     let figures = FIGURES.iter().filter(|it| !BINNED.contains(&it.0));
     let all = figures.flat_map(|(number, _)| {
-        let lines = lines(rows, number).into_iter();
+        let lines = lines(&rows, number).into_iter();
         lines.map(move |line| (number, line))
     });
-    for (number, line) in all.filter(|(_, line)| line.agreement.is_difference()) {
-        let Line {
-            application,
-            what,
-            published,
-            measured,
-            difference,
-            ..
-        } = line;
-        let _ = writeln!(
-            out,
-            "| {number} | {application} | {what} | {published} | {measured} | {difference} |"
-        );
-    }
+    let differs = all.filter(|(_, line)| line.agreement.is_difference());
+    let differs = differs.map(|(number, line)| {
+        format!(
+            "| {number} | {} | {} | {} | {} | {} |\n",
+            line.application, line.what, line.published, line.measured, line.difference
+        )
+    });
+    let parts = [
+        OPENING,
+        "\n| run | |\n|---|---|\n",
+        &run,
+        "\n## What agrees\n\n| figure | program | values | equal | close | differ | reason |\n",
+        "|---|---|--:|--:|--:|--:|---|\n",
+        &agrees.collect::<String>(),
+        "\n## What differs\n\n| figure | program | value | published | measured | difference |\n",
+        "|---|---|---|--:|--:|--:|\n",
+        &differs.collect::<String>(),
+    ];
+    parts.concat()
 }

@@ -1,12 +1,13 @@
 //! Measured counterparts of the published values.
 
 use super::{Quantity, Series, fits};
+use crate::page::metrics_of;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use superstep_analysis::bins::STRIDE_BINS;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::bisection::BisectionRow;
-use superstep_analysis::metrics::stride::StrideRow;
+use superstep_analysis::metrics::superstep::SuperstepRow;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::Backend;
 
@@ -59,26 +60,22 @@ impl Reproduction {
         let whole = (run.benchmarks.iter()).filter(|it| it.selection.is_none() && !it.in_situ);
         for benchmark in whole {
             let name = &benchmark.name;
-            let Some((_, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
+            let Some(metrics) = metrics_of(measured, name) else {
                 continue;
             };
+            let inputs = benchmark.inputs.iter();
             all.programs.push(MeasuredProgram {
                 name: name.clone(),
                 passed: benchmark.status == Status::Passed,
                 digest: benchmark.digest.clone(),
-                inputs: benchmark
-                    .inputs
-                    .iter()
-                    .map(|it| it.sha256.clone())
-                    .collect(),
+                inputs: inputs.map(|it| it.sha256.clone()).collect(),
             });
             let series = Quantity::all().map(|quantity| Series {
                 program: name.clone(),
                 quantity,
                 values: values(quantity, benchmark, metrics),
             });
-            let there = series.filter(|it| !it.values.is_empty());
-            all.series.extend(there);
+            all.series.extend(series.filter(|it| !it.values.is_empty()));
         }
         Some(all)
     }
@@ -109,6 +106,11 @@ fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -
         let rows = rows.filter(|row| row.direction == direction && row.entries > 0);
         rows.map(|row| (row.bin, row.share * 100.0)).collect()
     };
+    let supersteps = |value: fn(&SuperstepRow) -> u64| {
+        let rows = metrics.supersteps.iter();
+        rows.map(|row| (row.superstep.into(), value(row) as f64))
+            .collect()
+    };
     let (bytes, communication) = (benchmark.bytes, benchmark.communication);
     match quantity {
         Quantity::Loaded => once(bytes.map(|it| it.with_atomics()[0])),
@@ -122,12 +124,8 @@ fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -
         Quantity::CutYShare => cut(1, |row| row.as_published_share * 100.0),
         Quantity::LoadStride => strides(metrics, "load"),
         Quantity::StoreStride => strides(metrics, "store"),
-        Quantity::SuperstepStores => (metrics.supersteps.iter())
-            .map(|row| (row.superstep.into(), row.stored_bytes as f64))
-            .collect(),
-        Quantity::SuperstepLoads => (metrics.supersteps.iter())
-            .map(|row| (row.superstep.into(), row.received_bytes as f64))
-            .collect(),
+        Quantity::SuperstepStores => supersteps(|row| row.stored_bytes),
+        Quantity::SuperstepLoads => supersteps(|row| row.received_bytes),
         Quantity::Distance => (metrics.distances.iter())
             .map(|row| (row.distance.into(), row.bytes as f64))
             .collect(),
@@ -140,13 +138,12 @@ fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -
 /// Returns the shares of all bins but the last, which the published numbers leave out.
 fn strides(metrics: &Metrics, access: &str) -> Vec<(u64, f64)> {
     let last = STRIDE_BINS[STRIDE_BINS.len() - 1];
-    let rows = metrics.strides.iter();
-    let rows = rows.filter(|row| row.access == access && row.bin_bytes < last && row.distances > 0);
-    let rows: Vec<&StrideRow> = rows.collect();
-    let all: u64 = rows.iter().map(|row| row.distances).sum();
-    let percent = |row: &&StrideRow| {
-        let share = row.distances as f64 / all.max(1) as f64;
-        (row.bin_bytes, share * 100.0)
+    let rows = || {
+        let rows = metrics.strides.iter();
+        rows.filter(|row| row.access == access && row.bin_bytes < last && row.distances > 0)
     };
-    rows.iter().map(percent).collect()
+    let all: u64 = rows().map(|row| row.distances).sum();
+    let percent = |distances: u64| distances as f64 / all.max(1) as f64 * 100.0;
+    let shares = rows().map(|row| (row.bin_bytes, percent(row.distances)));
+    shares.collect()
 }

@@ -2,16 +2,15 @@
 
 mod beside;
 mod document;
-mod judged;
 mod measured;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use beside::{Agreement, Beside, Line, beside, by_program, lines, summary};
+pub(crate) use beside::{Agreement, Beside, beside, by_program, lines, summary};
 pub use document::write;
-pub(crate) use judged::{JUDGED, program};
 pub(crate) use measured::Reproduction;
 
+use crate::claims::Claim;
 use serde::{Deserialize, Serialize};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
@@ -117,17 +116,10 @@ crate::text_column!(Quantity);
 
 #[derive(Deserialize)]
 struct Data {
-    statements: Vec<Statement>,
+    statements: Vec<Claim>,
     sources: Vec<Source>,
     reasons: Vec<Reason>,
     series: Vec<Series>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct Statement {
-    pub(crate) claim: String,
-    pub(crate) figure: String,
-    pub(crate) statement: String,
 }
 
 /// Source of quantities: the output of a notebook, or a plot.
@@ -148,9 +140,10 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    fn value(&self, at: u64) -> Option<f64> {
+    /// Returns the value at a position, or 0: an empty bin, or a superstep that sent nothing.
+    fn value(&self, at: u64) -> f64 {
         let found = self.values.iter().find(|(there, _)| *there == at);
-        found.map(|(_, value)| *value)
+        found.map_or(0.0, |(_, value)| *value)
     }
 }
 
@@ -167,38 +160,35 @@ struct Reason {
 }
 
 fn data() -> Data {
-    match serde_json::from_str(DATA) {
-        Ok(data) => data,
-        // The file is embedded, and a test parses it.
-        Err(error) => unreachable!("published.json: {error}"),
-    }
+    serde_json::from_str(DATA).expect("a test reads the file")
 }
 
-pub(crate) fn statements() -> Vec<Statement> {
+/// Returns the statements of the thesis, not yet judged.
+pub(crate) fn statements() -> Vec<Claim> {
     data().statements
+}
+
+/// Returns the first published value of a quantity of a program, or 0.
+pub(crate) fn first_value(program: &str, quantity: Quantity) -> f64 {
+    let series = data().series.into_iter();
+    let mut own = series.filter(|it| it.program == program && it.quantity == quantity);
+    let first = own.next().and_then(|it| it.values.first().copied());
+    first.map_or(0.0, |(_, value)| value)
 }
 
 /// Returns the source of a figure's numbers; `None` if none are published.
 pub(crate) fn source(figure: &str) -> Option<String> {
-    let sources = data().sources;
-    let mut sources = sources
-        .iter()
-        .filter(|source| source.quantities.iter().any(|it| it.figure() == figure));
-    let source = sources.next()?;
-    match (&source.notebook, &source.read_off) {
-        (Some(notebook), _) => Some(format!("the thesis's notebook {notebook}")),
-        (None, Some(plot)) => Some(format!("read off {plot}")),
-        (None, None) => None,
+    let is_of = |source: &Source| source.quantities.iter().any(|it| it.figure() == figure);
+    let source = data().sources.into_iter().find(is_of)?;
+    match source.notebook {
+        Some(notebook) => Some(format!("the thesis's notebook {notebook}")),
+        None => Some(format!("read off {}", source.read_off?)),
     }
-}
-
-pub(crate) fn has_programs(run: &RunSummary) -> bool {
-    run.suite == SUITE
 }
 
 /// Returns whether the run has the thesis's programs at its size.
 pub(crate) fn fits(run: &RunSummary) -> bool {
-    has_programs(run) && run.size == SIZE
+    run.suite == SUITE && run.size == SIZE
 }
 
 /// Returns every published value with the run's; none if the run has other programs or another size.

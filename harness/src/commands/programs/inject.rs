@@ -208,12 +208,17 @@ fn write(
     all: &Vulnerability,
 ) -> Result<(), Failure> {
     let shares = tallies.iter().flat_map(|(program, tallies)| {
-        tallies.iter().map(|tally| OutcomeShare {
-            program: program.clone(),
-            class: tally.outcome.word(),
-            effect: tally.outcome.effect().map_or("", Effect::word),
-            count: tally.count,
-            share: tally.share,
+        tallies.iter().map(|tally| {
+            let [share, low, high] = tally.share.map(|share| (1e4 * share).round() / 1e4);
+            OutcomeShare {
+                program: program.clone(),
+                outcome: tally.outcome.word(),
+                effect: tally.outcome.effect().map_or("", Effect::word),
+                count: tally.count,
+                share,
+                low,
+                high,
+            }
         })
     });
     let mut found = outcomes(&shares.collect::<Vec<_>>());

@@ -10,11 +10,11 @@ fn scales_include_their_values() {
         (scale.place(0.0), scale.place(40.0), scale.place(10.0)),
         (0.0, 1.0, 0.25)
     );
-    let scale = Scale::powers(2, 16.0, 96.0, "", |v| v.to_string());
+    let scale = Scale::powers(16.0, 96.0, "", |v| v.to_string());
     assert_eq!((scale.low, scale.high), (16.0, 128.0));
     assert!((scale.place(32.0) - 1.0 / 3.0).abs() < 1e-9);
-    let one = Scale::powers(10, 1.0, 1.0, "", |v| v.to_string());
-    assert_eq!((one.low, one.high), (1.0, 10.0));
+    let one = Scale::powers(1.0, 1.0, "", |v| v.to_string());
+    assert_eq!((one.low, one.high), (1.0, 2.0));
     assert_eq!(Scale::linear(0.0, "", |v| v.to_string()).high, 1.0);
     assert_eq!(Scale::numbers(24, "").ticks.len(), 5);
     let part = Scale::within(130.0, 280.0, "", |v| v.to_string());

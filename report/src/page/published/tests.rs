@@ -1,7 +1,7 @@
 //! Tests of `published`.
 
 use super::*;
-use crate::page::index;
+use crate::page::tests::index;
 use crate::page::tests::{check_nesting, metrics, run};
 use superstep_analysis::run_summary::{ByteCounts, CommunicationSummary};
 

@@ -50,7 +50,7 @@ fn runs_of_a_suite_are_ordered_by_start() {
     ];
     let groups = groups(&runs);
     assert_eq!(groups.len(), 2, "suites are not mixed");
-    let thesis = &groups[&("thesis", "small", "a GPU", false)];
+    let thesis = &groups["thesis, size small, a GPU"];
     let [slowdown, capture, analysis] = QUANTITIES.each_ref().map(|it| it.figure(thesis));
     let lines = |figure: &Multiples| -> Vec<(String, Vec<(f64, f64)>)> {
         let points = |plot: &Plot| {

@@ -1,8 +1,10 @@
 //! Tests of `memory`.
 
 use super::{Toy, rows, site};
-use crate::probes::memory::{LANES, study};
+use crate::probes::memory::study;
 use serde_json::json;
+
+const LANES: usize = 32;
 
 #[test]
 fn access_groups_are_counted_by_threads_and_lines() {

@@ -7,15 +7,17 @@ use serde_json::json;
 
 #[test]
 fn classes_are_stacked_with_the_first_program_at_the_top() {
-    let share = |program: &str, class, count, share| OutcomeShare {
+    let share = |program: &str, outcome, count, [share, low, high]: [f64; 3]| OutcomeShare {
         program: program.into(),
-        class,
+        outcome,
         effect: "DUE",
         count,
         share,
+        low,
+        high,
     };
     let study = outcomes(&[
-        share("a", "masked", 3, [0.75, 0.300_641_9, 0.954_413_2]),
+        share("a", "masked", 3, [0.75, 0.3006, 0.9544]),
         share("a", "hang", 1, [0.25, 0.0, 0.5]),
         share("b", "hang", 4, [1.0, 0.51, 1.0]),
     ]);
