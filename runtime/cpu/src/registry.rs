@@ -2,7 +2,6 @@
 //! matched by module index and name at first use.
 
 use crate::errors::CudaError;
-use crate::exec::worker::Mode;
 use crate::runtime::session;
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -12,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_abi::cpu::{
     ABI_VERSION, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
-    KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
+    KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
 use superstep_runtime_core::limits::MOST_THREADS;
@@ -30,8 +29,8 @@ pub struct Kernel {
     pub display_name: String,
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
-    pub needs_fibers: bool,
-    /// Runs the kernel for many threads in a loop; `None` if impossible or disabled ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
+    /// Runs the kernel for many threads in a loop. `None` if that is impossible or disabled
+    /// ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)): the threads are then fibers.
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
@@ -174,7 +173,6 @@ unsafe fn bind_kernel(
         name,
         thunk: kernel.thunk?,
         thread_block,
-        needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
         step: kernel.step.filter(|_| !session().config().cpu_fibers),
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
@@ -194,16 +192,6 @@ unsafe fn bind_kernel(
         probe,
         sites: sites.clone(),
     })
-}
-
-impl Kernel {
-    pub fn mode(&self, threads: u32) -> Mode {
-        match self.step {
-            Some(step) => Mode::Loops(step),
-            None if self.needs_fibers && threads > 1 => Mode::Fibers,
-            None => Mode::Plain,
-        }
-    }
 }
 
 pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {

@@ -9,7 +9,7 @@ use crate::device_calls::matrix::Lane;
 use crate::errors::CudaError;
 use crate::exec::cta::Purpose;
 use crate::exec::fiber::Pause;
-use crate::exec::worker::{self, Mode, Place, Worker};
+use crate::exec::worker::{self, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
 use superstep_abi::cpu::WARP_LANES;
@@ -43,7 +43,7 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
 /// Returns whether the CTA's threads can wait for each other. A single thread never waits; with more, a kernel without
 /// fibers is an instrumentation error.
 fn can_wait(worker: &Worker, what: &str) -> bool {
-    if matches!(worker.mode.get(), Mode::Fibers) {
+    if worker.step.get().is_none() {
         return true;
     }
     if worker.job().is_some_and(|job| job.threads() > 1) {
@@ -261,7 +261,7 @@ pub extern "C" fn __superstep_active_mask() -> u32 {
 pub extern "C" fn __superstep_yield() {
     enter("nanosleep", |worker| {
         let Some(job) = worker.job() else { return };
-        if matches!(worker.mode.get(), Mode::Fibers) {
+        if worker.step.get().is_none() {
             if let Some(grid) = &job.grid_barrier {
                 grid.announce();
             }

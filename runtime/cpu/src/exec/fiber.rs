@@ -16,7 +16,7 @@ pub enum Pause {
     Waiting,
     /// The thread polls in a loop, so other warps run first.
     Yielded,
-    /// A warp of a kernel without fibers has reached its end or a barrier.
+    /// A warp whose threads run in a loop has reached its end or a barrier.
     WarpDone,
     LogFull,
     /// The CUDA thread has ended in the middle of a function.

@@ -5,7 +5,7 @@ use crate::exec::fiber::{DEFAULT_STACK_BYTES, may_have_guards, workers_for};
 use crate::exec::job::Job;
 use crate::exec::scheduler::Scheduler;
 use crate::exec::threads;
-use crate::exec::worker::{Mode, Worker};
+use crate::exec::worker::Worker;
 use crate::runtime::session;
 use parking_lot::{Condvar, Mutex};
 use std::ffi::CString;
@@ -94,7 +94,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     let mut wanted = pool.workers.min(most).max(1);
     if job.grid_barrier.is_some() {
         wanted = most;
-    } else if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
+    } else if job.kernel.step.is_none() {
         wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
     }
     let mut state = pool.state.lock();
@@ -210,7 +210,7 @@ impl Pool {
     /// Doubles the number of workers, as far as the system can start threads.
     fn double_workers(&'static self, state: &mut State, job: &Job) {
         let mut most = MOST_WORKERS;
-        if job.kernel.needs_fibers {
+        if job.kernel.step.is_none() {
             most = workers_for(most, job.threads() as usize, self.most_mappings);
         }
         let wanted = (2 * state.running).min(most);

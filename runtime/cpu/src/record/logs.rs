@@ -1,6 +1,6 @@
 //! Memory for the log entries of a worker's threads.
 //!
-//! A kernel without fibers runs its threads one after the other, so the logs of a warp's lanes are consecutive in one buffer
+//! A loop runs its threads one after the other, so the logs of a warp's lanes are consecutive in one buffer
 //! ([`WarpLog`]). Fibers of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
