@@ -28,7 +28,7 @@ pub struct SignalRecord {
     pub knows_address: bool,
 }
 
-const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+pub const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 const ALTERNATE_STACK_BYTES: usize = 64 << 10;
 /// Bit of the page fault's error code: the access was a write.
 const PAGE_FAULT_WRITE: i64 = 2;

@@ -78,10 +78,9 @@ pub fn worker_count() -> usize {
 pub fn slab_for(job: &Job) -> usize {
     let threads = job.threads() as usize;
     let stacks = threads.saturating_mul(job.ctas as usize);
-    if may_have_guards(stacks, pool().most_mappings) {
-        1
-    } else {
-        threads
+    match may_have_guards(stacks, pool().most_mappings) {
+        true => 1,
+        false => threads,
     }
 }
 
@@ -226,14 +225,10 @@ fn block_signals() {
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigfillset(&mut set);
-        for signal in [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGFPE,
-            libc::SIGILL,
-            libc::SIGABRT,
-            libc::SIGTRAP,
-        ] {
+        for signal in fault::SIGNALS
+            .into_iter()
+            .chain([libc::SIGABRT, libc::SIGTRAP])
+        {
             libc::sigdelset(&mut set, signal);
         }
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());

@@ -100,9 +100,8 @@ impl Worker {
         if *shape != block {
             *shape = block;
             tids.clear();
-            tids.extend(
-                (0..block.iter().product()).map(|thread| thread_coordinates(thread, block)),
-            );
+            let threads = 0..block.iter().product();
+            tids.extend(threads.map(|thread| thread_coordinates(thread, block)));
         }
     }
 
@@ -158,16 +157,19 @@ impl Worker {
         log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
     }
 
+    /// Returns `blockIdx` and `threadIdx`.
+    pub fn coordinates(&self, job: &Job) -> [[u32; 3]; 2] {
+        let thread = thread_coordinates(self.thread(), job.active.launch.block);
+        [job.cta_coordinates(self.cta_number.get()), thread]
+    }
+
     /// Returns a failure whose text begins with the kernel, CTA and thread.
     pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
         let Some(job) = self.job() else {
-            return Failure {
-                error,
-                text: what.to_string(),
-            };
+            let text = what.to_string();
+            return Failure { error, text };
         };
-        let [x, y, z] = job.cta_coordinates(self.cta_number.get());
-        let [tx, ty, tz] = thread_coordinates(self.thread(), job.active.launch.block);
+        let [[x, y, z], [tx, ty, tz]] = self.coordinates(job);
         let kernel = &job.kernel.display_name;
         let thread = match self.forgets_thread.get() {
             true => "one of its threads".to_owned(),
@@ -179,7 +181,7 @@ impl Worker {
 }
 
 /// Returns `threadIdx` of thread `thread` in a CTA of shape `block`.
-pub fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
+fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
     [
         thread % block[0],
         thread / block[0] % block[1],
