@@ -26,7 +26,7 @@
 //! let mut group = AccessGroup { mask: 0b11, width_bytes: 4, ..AccessGroup::EMPTY };
 //! group.addresses[..2].copy_from_slice(&[4096, 4100]);
 //! chunk.push(&group);
-//! capture.stream(StreamId(0))?.write(chunk)?;
+//! capture.stream(StreamId(0))?.flush(&mut chunk)?;
 //! capture.finish(&Outcome::Finished)?;
 //!
 //! let capture = Capture::open(folder)?;
@@ -66,7 +66,6 @@ pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
 pub use error::{JournalError, TraceError};
 pub use in_situ::cta_blocks::CtaBlocks;
-pub use in_situ::parts::SealedParts;
 pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
 pub use named::UnknownName;
 pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
@@ -88,7 +87,7 @@ pub use program::table::{
     Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
 };
 pub use run::failure::{Failure, FailureKind};
-pub use run::journal::Journal;
+pub use run::journal::{Journal, Note};
 pub use run::protocol::Protocol;
 pub use run::reproducibility::Reproducibility;
 pub use run::summary::{

@@ -13,8 +13,6 @@ pub struct CpuKernel {
     /// Whether its CTAs wait at a grid barrier (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     pub in_clusters: bool,
-    /// Whether its threads wait for each other, so that each needs its own stack.
-    pub needs_fibers: bool,
     /// Whether loops over the threads can replace fibers: threads wait only for the whole CTA, in the kernel itself, and
     /// exit only by returning from it.
     pub can_loop: bool,
@@ -40,17 +38,16 @@ fn waits(name: &str) -> bool {
 }
 
 pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
-    let (mut needs_fibers, mut can_loop, mut waits_for_grid) = (false, true, false);
+    let (mut can_loop, mut waits_for_grid) = (true, false);
     let reached = reach([kernel], |function| {
         let mut callees = Vec::new();
         for call in function.calls() {
             match call.get_called_fn_value() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
-                    let waits = waits(&name);
                     waits_for_grid |= name.contains("envreg");
-                    needs_fibers |= waits;
-                    can_loop &= !waits || function == kernel && super::loops::is_barrier(call);
+                    can_loop &=
+                        !waits(&name) || function == kernel && super::loops::is_barrier(call);
                     can_loop &= name != "llvm.nvvm.exit";
                 }
                 Some(callee) => callees.push(callee),
@@ -61,10 +58,9 @@ pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                     let has = |holds: fn(&ptx::Instruction) -> bool| {
                         parsed.as_ref().is_none_or(|t| t.instructions().any(holds))
                     };
-                    let waits = has(ptx::waits);
-                    needs_fibers |= waits;
                     waits_for_grid |= parsed.as_ref().is_some_and(|t| t.reads_special("%envreg"));
-                    can_loop &= !waits && !has(|instruction| instruction.opcode == "exit");
+                    can_loop &=
+                        !has(ptx::waits) && !has(|instruction| instruction.opcode == "exit");
                 }
             }
         }
@@ -83,7 +79,6 @@ pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         waits_for_grid,
         in_clusters: (kernel.text_attribute(CLUSTER_DIMENSIONS))
             .is_some_and(|dimensions| dimensions.split(',').any(|n| n != "1")),
-        needs_fibers,
         can_loop,
         static_shared_bytes,
         most_threads: most_threads(kernel),

@@ -6,8 +6,8 @@ use crate::defined::GROUP;
 use crate::globals::device_variables;
 use crate::ir::{Builder, Linkage, Module, Type, Value, space, traits::*};
 use superstep_abi::cpu::{
-    ABI_VERSION, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS, KERNEL_NEEDS_FIBERS,
-    KERNEL_WAITS_FOR_GRID, SPACE_CONSTANT, SPACE_GLOBAL,
+    ABI_VERSION, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS, KERNEL_WAITS_FOR_GRID, SPACE_CONSTANT,
+    SPACE_GLOBAL,
 };
 use superstep_trace::ModuleTable;
 
@@ -38,8 +38,7 @@ pub fn add<'m>(
                 add_thunk(module, kernel).value(),
                 i32t.constant(kernel.parameters_bytes.len() as u64),
                 i32t.constant(
-                    flag(KERNEL_NEEDS_FIBERS, kernel.needs_fibers)
-                        | flag(KERNEL_FORGETS_THREADS, forgets_threads)
+                    flag(KERNEL_FORGETS_THREADS, forgets_threads)
                         | flag(KERNEL_WAITS_FOR_GRID, kernel.waits_for_grid)
                         | flag(KERNEL_IN_CLUSTERS, kernel.in_clusters),
                 ),

@@ -38,8 +38,6 @@ impl SuperstepThread {
     pub const EMPTY: SuperstepThread = unsafe { std::mem::zeroed() };
 }
 
-/// Flag of a kernel with barriers, warp operations or indirect calls, whose threads must be fibers.
-pub const KERNEL_NEEDS_FIBERS: u32 = 1;
 /// Flag of a kernel whose loops do not record the running thread; its CTAs can be rerun to find it.
 pub const KERNEL_FORGETS_THREADS: u32 = 2;
 /// Flag of a kernel whose CTAs wait for each other at a grid-wide barrier.
@@ -56,7 +54,7 @@ pub struct CpuKernel {
     pub parameters: u32,
     pub flags: u32,
     pub static_shared_bytes: u64,
-    /// Runs a range of a CTA's threads from one barrier to the next; null if its threads cannot run in a loop.
+    /// Runs a range of a CTA's threads from one barrier to the next; null if its threads must be fibers.
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread; the number of threads is rounded up to a multiple of [`FRAME_THREADS_UNIT`].
     pub frame_bytes: u64,

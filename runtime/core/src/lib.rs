@@ -22,6 +22,5 @@ pub use error::RuntimeError;
 pub use forks::is_used_fork;
 pub use loaded::{LoadedModule, loaded_module};
 pub use node_graph::{BadEdge, NodeGraph};
-pub use process::Identity;
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session, thread_number};

@@ -124,15 +124,10 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
 fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);
+    let first = first.to_string();
     let command = file(make as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
     let output = Command::new(&command)
-        .args([
-            "modules",
-            "--backend",
-            &backend.to_string(),
-            "--first",
-            &first.to_string(),
-        ])
+        .args(["modules", "--backend", backend.name(), "--first", &first])
         .arg(file(image)?)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -142,26 +137,20 @@ fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList>
             source,
         })?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() {
-        Ok(printed.trim_end().into())
-    } else {
-        Err(NoList::Ended(output.status))
+    match output.status.success() {
+        true => Ok(printed.trim_end().into()),
+        false => Err(NoList::Ended(output.status)),
     }
 }
 
 fn file_around(maps: &str, address: usize) -> Option<PathBuf> {
-    let line = maps.lines().find(|line| {
-        let range = line
-            .split(' ')
-            .next()
-            .and_then(|range| range.split_once('-'));
+    let contains = |line: &str| {
+        let (first, rest) = line.split_once('-')?;
+        let (end, _) = rest.split_once(' ')?;
         let number = |digits| usize::from_str_radix(digits, 16).ok();
-        range.is_some_and(|(first, end)| {
-            number(first)
-                .zip(number(end))
-                .is_some_and(|(first, end)| (first..end).contains(&address))
-        })
-    })?;
+        Some((number(first)?..number(end)?).contains(&address))
+    };
+    let line = maps.lines().find(|line| contains(line) == Some(true))?;
     line.find('/').map(|start| line[start..].into())
 }
 

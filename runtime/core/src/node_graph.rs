@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::hash::Hash;
 
 /// Handles of nodes, and edges from a node to one that depends on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeGraph<N> {
     nodes: Vec<N>,
     edges: Vec<(N, N)>,
@@ -16,15 +16,6 @@ pub struct NodeGraph<N> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no order of the graph's nodes satisfies its edges")]
 pub struct BadEdge;
-
-impl<N> Default for NodeGraph<N> {
-    fn default() -> Self {
-        NodeGraph {
-            nodes: Vec::new(),
-            edges: Vec::new(),
-        }
-    }
-}
 
 impl<N: Copy + Eq + Hash> NodeGraph<N> {
     /// Creates a graph from CUDA's description, in which an edge may occur more than once.
@@ -68,11 +59,7 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
     pub fn remove_edge(&mut self, edge: (N, N)) -> Result<(), BadEdge> {
         let before = self.edges.len();
         self.edges.retain(|&other| other != edge);
-        if self.edges.len() < before {
-            Ok(())
-        } else {
-            Err(BadEdge)
-        }
+        (self.edges.len() < before).then_some(()).ok_or(BadEdge)
     }
 
     /// Copies the graph with new handles, which `copy` makes.
@@ -116,11 +103,8 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
                 }
             }
         }
-        if order.len() == nodes.len() {
-            Ok(order)
-        } else {
-            Err(BadEdge)
-        }
+        let is_whole = order.len() == nodes.len();
+        is_whole.then_some(order).ok_or(BadEdge)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use superstep_trace::{Backend, DeviceInfo, Header, Process};
 
@@ -16,14 +15,14 @@ pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
     Some(text.replace(Process::PLACE, &process.to_string()).into())
 }
 
-/// The identity of this process, which a fork changes. Clones share it.
-#[derive(Clone, Debug)]
-pub struct Identity {
+/// The identity of this process, which a fork changes.
+#[derive(Debug)]
+pub(crate) struct Identity {
     rank: Option<u32>,
     /// The process that loaded the runtime.
     loaded_by: u32,
     /// The ID of the process that has chosen its name, and the number of earlier programs with that ID.
-    settled: Arc<Mutex<(u32, u32)>>,
+    settled: Mutex<(u32, u32)>,
 }
 
 impl Identity {
@@ -36,18 +35,18 @@ impl Identity {
         "SLURM_PROCID",
     ];
 
-    pub(crate) fn new(lookup: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn new(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let mut ranks = Self::RANKS
             .iter()
             .filter_map(|name| lookup(name)?.parse().ok());
         Self {
             rank: ranks.next(),
             loaded_by: std::process::id(),
-            settled: Arc::default(),
+            settled: Mutex::default(),
         }
     }
 
-    pub(crate) fn process(&self) -> Process {
+    pub fn process(&self) -> Process {
         let pid = std::process::id();
         let settled = *self.settled.lock();
         Process {
@@ -58,7 +57,7 @@ impl Identity {
     }
 
     /// Returns the configured `path` for this process. A fork must not write to its parent's path.
-    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+    pub fn path(&self, path: &Path) -> PathBuf {
         let process = self.process();
         path_of(path, &process).unwrap_or_else(|| {
             let mut own = path.as_os_str().to_owned();
@@ -70,23 +69,17 @@ impl Identity {
     }
 
     /// Gives this process an unused name, before it writes anything: an earlier program may have passed on its ID by `exec`.
-    pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
-        let pid = std::process::id();
+    pub fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
+        let own = self.process();
         let mut settled = self.settled.lock();
-        if settled.0 == pid {
-            return;
+        if settled.0 != own.pid {
+            let is_free = |&earlier: &u32| !is_taken(&Process { earlier, ..own });
+            *settled = (own.pid, (0..u32::MAX).find(is_free).unwrap_or_default());
         }
-        let name = |earlier| Process {
-            rank: self.rank,
-            pid,
-            earlier,
-        };
-        let free = (0..u32::MAX).find(|&earlier| !is_taken(&name(earlier)));
-        *settled = (pid, free.unwrap_or_default());
     }
 
     /// Returns whether another process loaded the runtime.
-    pub(crate) fn is_fork(&self) -> bool {
+    pub fn is_fork(&self) -> bool {
         std::process::id() != self.loaded_by
     }
 }

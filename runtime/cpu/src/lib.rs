@@ -5,7 +5,7 @@
 //! | `registry` | kernels and variables that device objects register |
 //! | `device`, `memory`, `streams` | CUDA functions and their state: devices; heap, copies, arrays, pools; streams, events, graphs |
 //! | `blas` | replacement for cuBLAS |
-//! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops, one after the other, or as fibers |
+//! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops or as fibers |
 //! | `device_calls` | functions that kernels call |
 //! | `record` | log entries become access groups in the capture, or aggregates |
 //! | `runtime` | the session, and the end of programs that call an unsupported function |

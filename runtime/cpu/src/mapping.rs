@@ -63,18 +63,11 @@ impl Mapping {
         if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
             return Err(Error::from_raw_os_error(libc::EINVAL));
         }
+        let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the range is inside this mapping.
-        let result = unsafe {
-            libc::mprotect(
-                self.base.add(offset).cast(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-            )
-        };
-        if result == 0 {
-            Ok(())
-        } else {
-            Err(Error::last_os_error())
+        match unsafe { libc::mprotect(self.base.add(offset).cast(), bytes, access) } {
+            0 => Ok(()),
+            _ => Err(Error::last_os_error()),
         }
     }
 

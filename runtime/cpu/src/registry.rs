@@ -2,7 +2,7 @@
 //! matched by module index and name at first use.
 
 use crate::errors::CudaError;
-use crate::exec::worker::Mode;
+use crate::memory;
 use crate::runtime::session;
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_abi::cpu::{
     ABI_VERSION, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
-    KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
+    KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
 use superstep_runtime_core::limits::MOST_THREADS;
@@ -30,8 +30,8 @@ pub struct Kernel {
     pub display_name: String,
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
-    pub needs_fibers: bool,
-    /// Runs the kernel for many threads in a loop; `None` if impossible or disabled ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
+    /// Runs the kernel for many threads in a loop. `None` if that is impossible or disabled
+    /// ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)): the threads are then fibers.
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
@@ -54,7 +54,6 @@ pub struct Symbol {
     pub name: String,
     pub address: u64,
     pub bytes: u64,
-    pub is_global: bool,
 }
 
 #[derive(Default)]
@@ -113,13 +112,10 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         Err(error) => return session().fault(error),
     };
     let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
-    // SAFETY: the object's lists are constants of these lengths.
-    let (kernels, globals) = unsafe {
-        (
-            slice(module.kernels, module.kernel_count.into()),
-            slice(module.globals, module.global_count.into()),
-        )
-    };
+    // SAFETY: the object's list is a constant of this length.
+    let kernels = unsafe { slice(module.kernels, module.kernel_count.into()) };
+    // SAFETY: the same.
+    let globals = unsafe { slice(module.globals, module.global_count.into()) };
     let index = module.module_index;
     let mut registry = REGISTRY.write();
     registry.highest_module = registry.highest_module.max(index);
@@ -134,29 +130,27 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
             if let Some(info) = table.kernels.iter().find(|info| info.name == name) {
                 bound.display_name.clone_from(&info.display_name);
             }
-            let key = (index, bound.name.clone());
-            registry
-                .device_functions
-                .insert(kernel.function as usize, key.clone());
+            let (function, key) = (kernel.function as usize, (index, bound.name.clone()));
+            registry.device_functions.insert(function, key.clone());
             registry.kernels.insert(key, Arc::new(bound));
         }
     }
     for global in globals {
-        let symbol = Symbol {
-            // SAFETY: the variable is a row of the object's list, whose pointers point to its constants.
-            name: unsafe { text(global.name) },
-            address: global.address as u64,
-            bytes: global.bytes,
-            is_global: global.space == SPACE_GLOBAL,
-        };
-        if symbol.is_global {
-            let name = symbol.name.clone();
-            let (by, kind) = (AllocatedBy::Module, AllocationKind::Symbol { name });
-            session().allocate(by, 0, symbol.address, symbol.bytes, kind);
+        // SAFETY: the variable is a row of the object's list, whose pointers point to its constants.
+        let name = unsafe { text(global.name) };
+        let (address, bytes) = (global.address as u64, global.bytes);
+        let kind = AllocationKind::Symbol { name: name.clone() };
+        let is_global = global.space == SPACE_GLOBAL;
+        memory::register(address, bytes, kind.clone(), is_global);
+        if is_global {
+            session().allocate(AllocatedBy::Module, 0, address, bytes, kind);
         }
-        registry
-            .symbols
-            .insert((index, symbol.name.clone()), symbol);
+        let symbol = Symbol {
+            name: name.clone(),
+            address,
+            bytes,
+        };
+        registry.symbols.insert((index, name), symbol);
     }
 }
 
@@ -169,12 +163,12 @@ unsafe fn bind_kernel(
 ) -> Option<Kernel> {
     // SAFETY: the caller passes a valid kernel.
     let name = unsafe { text(kernel.name) };
+    let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes);
     Some(Kernel {
         display_name: name.clone(),
         name,
         thunk: kernel.thunk?,
         thread_block,
-        needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
         step: kernel.step.filter(|_| !session().config().cpu_fibers),
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
@@ -188,22 +182,10 @@ unsafe fn bind_kernel(
             0 => MOST_THREADS,
             most => most.min(MOST_THREADS.into()) as u32,
         },
-        most_dynamic_shared_bytes: AtomicU64::new(
-            DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes),
-        ),
+        most_dynamic_shared_bytes: dynamic.into(),
         probe,
         sites: sites.clone(),
     })
-}
-
-impl Kernel {
-    pub fn mode(&self, threads: u32) -> Mode {
-        match self.step {
-            Some(step) => Mode::Loops(step),
-            None if self.needs_fibers && threads > 1 => Mode::Fibers,
-            None => Mode::Plain,
-        }
-    }
 }
 
 pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
@@ -211,23 +193,21 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     let Some(key) = registry.functions.get(&(host_function as usize)) else {
         return Err(CudaError::INVALID_DEVICE_FUNCTION);
     };
-    match registry.kernels.get(key) {
-        Some(kernel) => Ok(kernel.clone()),
-        None => {
-            let (module, name) = key.clone();
-            drop(registry);
-            match module {
-                LOST_MODULE => {}
-                FOREIGN_MODULE => session().fault(format_args!(
-                    "kernel {name} has no device code for the CPU backend; compile its file with superstep"
-                )),
-                _ => session().fault(format_args!(
-                    "kernel {name} is not in the device code of module {module}; rebuild the program"
-                )),
-            }
-            Err(CudaError::INVALID_DEVICE_FUNCTION)
-        }
+    if let Some(kernel) = registry.kernels.get(key) {
+        return Ok(kernel.clone());
     }
+    let (module, name) = key.clone();
+    drop(registry);
+    match module {
+        LOST_MODULE => {}
+        FOREIGN_MODULE => session().fault(format_args!(
+            "kernel {name} has no device code for the CPU backend; compile its file with superstep"
+        )),
+        _ => session().fault(format_args!(
+            "kernel {name} is not in the device code of module {module}; rebuild the program"
+        )),
+    }
+    Err(CudaError::INVALID_DEVICE_FUNCTION)
 }
 
 /// Returns the native copy of a kernel, which has no probe.
@@ -264,14 +244,6 @@ pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const
     let mut variables = registry.variables.iter();
     let variable = variables.find(|(_, (_, other))| *other == name);
     variable.map_or(std::ptr::null(), |(&host, _)| host as *const c_void)
-}
-
-pub fn symbols() -> Vec<Symbol> {
-    REGISTRY.read().symbols.values().cloned().collect()
-}
-
-pub fn symbol_count() -> usize {
-    REGISTRY.read().symbols.len()
 }
 
 pub fn highest_module() -> u32 {

@@ -35,12 +35,8 @@ pub enum HostEvent<'a> {
 pub(super) enum EventError {
     #[error("an event refers to launch {launch} of stream {stream}, which no event announces")]
     UnknownLaunch { stream: StreamId, launch: LaunchId },
-    #[error("launch {launch} of stream {stream} is announced twice")]
-    LaunchTwice { stream: StreamId, launch: LaunchId },
-    #[error("launch {launch} of stream {stream} ends twice")]
-    EndTwice { stream: StreamId, launch: LaunchId },
-    #[error("launch {launch} of stream {stream} is aggregated twice")]
-    SumsTwice { stream: StreamId, launch: LaunchId },
+    #[error("launch {1} of stream {0} {2} twice")]
+    LaunchTwice(StreamId, LaunchId, &'static str),
     #[error("allocation {0} is announced twice")]
     AllocatedTwice(AllocationId),
     #[error("allocation {0} is freed, but no event announces it")]
@@ -261,12 +257,9 @@ impl Timeline {
             }
         }
         for parts in parts {
-            problems.extend(
-                timeline
-                    .take_parts(parts)
-                    .err()
-                    .map(|error| error.to_string()),
-            );
+            if let Err(error) = timeline.take_parts(parts) {
+                problems.push(error.to_string());
+            }
         }
         timeline
     }
@@ -305,17 +298,15 @@ impl Timeline {
 
     fn entry(&mut self, event: Event) -> Result<Option<Entry>, EventError> {
         let number_of = |stream, launch| {
-            let number = self.numbers.get(&(stream, launch));
-            number
-                .copied()
-                .ok_or(EventError::UnknownLaunch { stream, launch })
+            let number = self.numbers.get(&(stream, launch)).copied();
+            number.ok_or(EventError::UnknownLaunch { stream, launch })
         };
         Ok(Some(match event {
             Event::Launch(launch) => {
                 let (stream, id) = (launch.stream, launch.launch);
                 let number = self.launches.len() as u32;
                 if self.numbers.contains_key(&(stream, id)) {
-                    return Err(EventError::LaunchTwice { stream, launch: id });
+                    return Err(EventError::LaunchTwice(stream, id, "is announced"));
                 }
                 self.numbers.insert((stream, id), number);
                 self.launches.push(StoredLaunch {
@@ -332,8 +323,7 @@ impl Timeline {
                 let number = number_of(end.stream, end.launch)?;
                 let stored = &mut self.launches[number as usize];
                 if stored.end.is_some() {
-                    let LaunchEnd { stream, launch, .. } = end;
-                    return Err(EventError::EndTwice { stream, launch });
+                    return Err(EventError::LaunchTwice(end.stream, end.launch, "ends"));
                 }
                 stored.end = Some(end);
                 Entry::LaunchEnd(number)
@@ -412,8 +402,8 @@ impl Timeline {
                 let number = number_of(sums.stream, sums.launch)?;
                 let stored = &mut self.launches[number as usize];
                 if stored.sums.is_some() {
-                    let LaunchSums { stream, launch, .. } = sums;
-                    return Err(EventError::SumsTwice { stream, launch });
+                    let (stream, launch) = (sums.stream, sums.launch);
+                    return Err(EventError::LaunchTwice(stream, launch, "is aggregated"));
                 }
                 stored.sums = Some(sums);
                 return Ok(None);

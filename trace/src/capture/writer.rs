@@ -5,7 +5,6 @@ use crate::capture::names::NAMES_FILE;
 use crate::capture::stream_files;
 use crate::container::{ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
-use crate::in_situ::parts::SealedParts;
 use crate::program::event::TimedEvent;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
 use parking_lot::Mutex;
@@ -86,9 +85,9 @@ impl CaptureWriter {
         events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event })?)
     }
 
-    /// Adds parts of tables as a separate chunk.
-    pub fn parts(&self, parts: SealedParts) -> Result<()> {
-        self.events.lock().write(parts.0)
+    /// Adds parts of tables, from [`Parts::seal`](crate::Parts::seal), as a separate chunk.
+    pub fn parts(&self, parts: SealedChunk) -> Result<()> {
+        self.events.lock().write(parts)
     }
 
     /// Returns the writer of a stream's accesses. The first call creates its file.
@@ -159,12 +158,7 @@ impl StreamWriter {
         self.stream
     }
 
-    /// Seals a chunk and writes it, unless it is empty.
-    pub fn write(&self, mut chunk: ChunkBuilder) -> Result<()> {
-        self.flush(&mut chunk)
-    }
-
-    /// Writes like [`write`](Self::write), but keeps the builder, now empty, for more groups of the same launch.
+    /// Seals a chunk and writes it, unless it is empty. The builder, now empty, takes more groups of the same launch.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {
             return Ok(());

@@ -15,6 +15,9 @@ const SHORT_MOVE_BITS: u32 = 16;
 /// Largest distance at which two lanes form a run.
 const CLOSE_BYTES: u64 = 256;
 
+/// The slot, the previous slot, and the index of the slot's move.
+pub(super) type At = [usize; 3];
+
 #[derive(Default)]
 pub(crate) struct Encoder {
     pub(super) avx2: Option<Avx2>,
@@ -104,7 +107,7 @@ impl Encoder {
         let which = self.state.arrive(slot);
         self.settle_both(slot, before);
         self.last[slot].forget();
-        let form = self.form(slot, before, which, group.mask, addresses);
+        let form = self.form([slot, before, which], group.mask, addresses);
         self.end(tag | form);
     }
 
@@ -300,42 +303,22 @@ impl Encoder {
     }
 
     /// Out-of-line copy of [`form`](Self::form) for cold call sites.
-    pub(super) fn form_out_of_line(
-        &mut self,
-        number: usize,
-        before: usize,
-        which: usize,
-        mask: u32,
-        addresses: &[u64],
-    ) -> u8 {
+    pub(super) fn form_out_of_line(&mut self, at: At, mask: u32, addresses: &[u64]) -> u8 {
         if self.avx2.is_some() {
             // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
-            return unsafe { self.form_avx2(number, before, which, mask, addresses) };
+            return unsafe { self.form_avx2(at, mask, addresses) };
         }
-        self.form(number, before, which, mask, addresses)
+        self.form(at, mask, addresses)
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn form_avx2(
-        &mut self,
-        number: usize,
-        before: usize,
-        which: usize,
-        mask: u32,
-        addresses: &[u64],
-    ) -> u8 {
-        self.form(number, before, which, mask, addresses)
+    fn form_avx2(&mut self, at: At, mask: u32, addresses: &[u64]) -> u8 {
+        self.form(at, mask, addresses)
     }
 
     #[inline(always)]
-    fn form(
-        &mut self,
-        number: usize,
-        before: usize,
-        which: usize,
-        mask: u32,
-        addresses: &[u64],
-    ) -> u8 {
+    fn form(&mut self, at: At, mask: u32, addresses: &[u64]) -> u8 {
+        let [number, before, which] = at;
         let state = &mut self.state;
         let first_lane = mask.trailing_zeros() as usize;
         let slot = &mut state.slots[number];

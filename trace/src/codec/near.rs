@@ -3,7 +3,7 @@
 //! the size; its shape is computed only when it is needed, by [`settle`](Encoder::settle).
 
 use super::bits;
-use super::encode::Encoder;
+use super::encode::{At, Encoder};
 use super::model::{Source, lanes};
 use super::offsets::{Lanes, Numbers, Offsets, Vectors};
 use super::strays::are_few_strays;
@@ -132,7 +132,7 @@ impl Encoder {
         let which = self.state.arrive(number);
         let is_alike = self.last[number].mask == mask && !self.state.slots[number].is_run;
         let form = match is_alike && mask.count_ones() >= FEWEST_LANES {
-            true => self.form_near(number, before, which, near, row),
+            true => self.form_near([number, before, which], near, row),
             false => None,
         };
         let form = form.unwrap_or_else(|| self.form_apart(number, before, which, near));
@@ -144,9 +144,7 @@ impl Encoder {
     #[inline(always)]
     fn form_near<L: Lanes, const N: usize>(
         &mut self,
-        number: usize,
-        before: usize,
-        which: usize,
+        [number, before, which]: At,
         near: Near<'_, N>,
         row: L,
     ) -> Option<u8> {
@@ -278,7 +276,7 @@ impl Encoder {
     ) -> u8 {
         self.settle_both(number, before);
         let addresses = &near.addresses()[..near.lanes()];
-        let form = self.form_out_of_line(number, before, which, near.mask, addresses);
+        let form = self.form_out_of_line([number, before, which], near.mask, addresses);
         let slot = &self.state.slots[number];
         let first_lane = near.mask.trailing_zeros() as usize;
         // If other lanes set the shape, the base may not be an active lane's address.

@@ -6,6 +6,24 @@ pub(crate) mod parts;
 use crate::{LaunchId, StreamId};
 use serde::{Deserialize, Serialize};
 
+/// Implements `+=`, which adds these fields.
+macro_rules! add_fields {
+    ($($type:ident: $($field:ident)+;)+) => {$(
+        impl std::ops::AddAssign for $type {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)+
+            }
+        }
+    )+};
+}
+
+add_fields! {
+    Tally: threads bytes warps;
+    LoadedBytes: communicated own input uninitialised unknown local perhaps_local;
+    LaunchSums: loads stores atomics loaded several_writers_bytes racing_bytes within_launch_loaded_bytes
+        within_launch_atomic_bytes unshadowed_loaded_bytes unshadowed_stored_bytes;
+}
+
 /// Accesses of one kind: loads, stores or atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
@@ -15,14 +33,6 @@ pub struct Tally {
     pub bytes: u64,
     /// Access groups.
     pub warps: u64,
-}
-
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.threads += other.threads;
-        self.bytes += other.bytes;
-        self.warps += other.warps;
-    }
 }
 
 /// A number between two bounds, which are equal if it is known exactly.
@@ -72,18 +82,6 @@ impl LoadedBytes {
     }
 }
 
-impl std::ops::AddAssign for LoadedBytes {
-    fn add_assign(&mut self, other: Self) {
-        self.communicated += other.communicated;
-        self.own += other.own;
-        self.input += other.input;
-        self.uninitialised += other.uninitialised;
-        self.unknown += other.unknown;
-        self.local += other.local;
-        self.perhaps_local += other.perhaps_local;
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchSums {
     pub stream: StreamId,
@@ -123,21 +121,6 @@ impl LaunchSums {
     /// Returns the number of accesses, counting each lane.
     pub const fn thread_accesses(&self) -> u64 {
         self.loads.threads + self.stores.threads + self.atomics.threads
-    }
-}
-
-impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
-    fn add_assign(&mut self, other: &Self) {
-        self.loads += other.loads;
-        self.stores += other.stores;
-        self.atomics += other.atomics;
-        self.loaded += other.loaded;
-        self.several_writers_bytes += other.several_writers_bytes;
-        self.racing_bytes += other.racing_bytes;
-        self.within_launch_loaded_bytes += other.within_launch_loaded_bytes;
-        self.within_launch_atomic_bytes += other.within_launch_atomic_bytes;
-        self.unshadowed_loaded_bytes += other.unshadowed_loaded_bytes;
-        self.unshadowed_stored_bytes += other.unshadowed_stored_bytes;
     }
 }
 

@@ -2,17 +2,12 @@
 //! describes every number.
 
 use crate::container::{Kind, SealedChunk};
-use crate::varint::{get, put, unzigzag, zigzag};
+use crate::varint::{append, get, unzigzag, zigzag};
 use crate::{FirstRead, Parts, Received};
 
-/// Parts as a chunk that is ready to be written.
-#[derive(Debug)]
-pub struct SealedParts(pub(crate) SealedChunk);
-
 impl Parts {
-    pub fn seal(mut self) -> SealedParts {
-        let payload = encode(&mut self);
-        SealedParts(SealedChunk::new(Kind::PARTS, 0, 0, &payload))
+    pub fn seal(mut self) -> SealedChunk {
+        SealedChunk::new(Kind::PARTS, 0, 0, &encode(&mut self))
     }
 }
 
@@ -80,9 +75,7 @@ struct Writer(Vec<u8>);
 
 impl Writer {
     fn number(&mut self, value: u64) {
-        let mut bytes = [0; 10];
-        let length = put(&mut bytes, 0, value);
-        self.0.extend_from_slice(&bytes[..length]);
+        append(&mut self.0, value);
     }
 
     fn numbers<T>(&mut self, rows: &[T], mut of: impl FnMut(&T) -> u64) {

@@ -13,9 +13,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// A line of a journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Note {
+pub enum Note {
     /// The summary before anything has happened.
     Begin(Summary),
     Device(DeviceInfo),
@@ -49,7 +50,7 @@ enum Note {
     },
 }
 
-/// Writes the journal of a process. Every note reaches the file before its method returns.
+/// Writes the journal of a process. Every note reaches the file before [`add`](Self::add) returns.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -68,67 +69,8 @@ impl Journal {
             path,
             kernels: HashMap::new(),
         };
-        journal.add(&Note::Begin(begin))?;
+        journal.add(Note::Begin(begin))?;
         Ok(journal)
-    }
-
-    pub fn device(&mut self, device: &DeviceInfo) -> Result<()> {
-        self.add(&Note::Device(device.clone()))
-    }
-
-    pub fn host_thread(&mut self) -> Result<()> {
-        self.add(&Note::HostThread)
-    }
-
-    pub fn launch(&mut self, kernel: &str, ns: u64) -> Result<()> {
-        let kernel = self.kernel(kernel)?;
-        self.add(&Note::Launch { kernel, ns })
-    }
-
-    pub fn opaque_launch(&mut self, kernel: &str) -> Result<()> {
-        let kernel = self.kernel(kernel)?;
-        self.add(&Note::OpaqueLaunch(kernel))
-    }
-
-    pub fn opaque_end(&mut self, kernel: &str, ns: u64) -> Result<()> {
-        let kernel = self.kernel(kernel)?;
-        self.add(&Note::OpaqueEnd { kernel, ns })
-    }
-
-    pub fn resources(&mut self, kernel: &str, resources: KernelResources) -> Result<()> {
-        let kernel = self.kernel(kernel)?;
-        self.add(&Note::Resources(kernel, resources))
-    }
-
-    pub fn counts(&mut self, counts: &LaunchCounts) -> Result<()> {
-        let kernel = self.kernel(&counts.kernel)?;
-        self.add(&Note::Counts {
-            kernel,
-            stream: counts.stream,
-            launch: counts.launch,
-            sites: counts.sites.clone(),
-        })
-    }
-
-    pub fn records_lost(&mut self, records: u64) -> Result<()> {
-        self.add(&Note::RecordsLost(records))
-    }
-
-    pub fn bad_addresses(&mut self, accesses: u64) -> Result<()> {
-        self.add(&Note::BadAddresses(accesses))
-    }
-
-    pub fn fault(&mut self, text: &str) -> Result<()> {
-        self.add(&Note::Fault(text.to_owned()))
-    }
-
-    pub fn warning(&mut self, text: &str) -> Result<()> {
-        self.add(&Note::Warning(text.to_owned()))
-    }
-
-    /// Records that the program's exit handlers ran. More notes may follow.
-    pub fn end(&mut self, counted: bool) -> Result<()> {
-        self.add(&Note::End { counted })
     }
 
     /// Removes the journal, for a process that should not leave one.
@@ -136,18 +78,19 @@ impl Journal {
         std::fs::remove_file(&self.path)
     }
 
-    fn kernel(&mut self, name: &str) -> Result<usize> {
-        if let Some(&number) = self.kernels.get(name) {
-            return Ok(number);
+    /// Adds a note about a kernel, which `note` makes from the kernel's number.
+    pub fn add_of(&mut self, kernel: &str, note: impl FnOnce(usize) -> Note) -> Result<()> {
+        let next = self.kernels.len();
+        let number = *self.kernels.get(kernel).unwrap_or(&next);
+        if number == next {
+            self.add(Note::Kernel(kernel.to_owned()))?;
+            self.kernels.insert(kernel.to_owned(), next);
         }
-        self.add(&Note::Kernel(name.to_owned()))?;
-        let number = self.kernels.len();
-        self.kernels.insert(name.to_owned(), number);
-        Ok(number)
+        self.add(note(number))
     }
 
-    fn add(&mut self, note: &Note) -> Result<()> {
-        let mut line = serde_json::to_vec(note).map_err(|source| TraceError::Encode { source })?;
+    pub fn add(&mut self, note: Note) -> Result<()> {
+        let mut line = serde_json::to_vec(&note).map_err(|source| TraceError::Encode { source })?;
         line.push(b'\n');
         let written = self.file.write_all(&line);
         written.map_err(TraceError::io("write", &self.path))

@@ -282,9 +282,9 @@ impl<'a> Import<'a> {
 
     fn finish(self) -> Result<Imported> {
         self.capture.module(&self.module)?;
-        for running in self.running.into_values() {
+        for mut running in self.running.into_values() {
             let stream = &self.streams[running.stream.0 as usize];
-            stream.writer.write(running.chunk)?;
+            stream.writer.flush(&mut running.chunk)?;
             self.capture.event(&Event::LaunchEnd(LaunchEnd {
                 stream: running.stream,
                 launch: running.launch,

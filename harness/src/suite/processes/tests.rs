@@ -2,7 +2,7 @@
 
 use super::*;
 use superstep_testing as testing;
-use superstep_trace::{CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome};
+use superstep_trace::{CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome, Note};
 
 fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
     let kernel = KernelTotals {
@@ -43,7 +43,7 @@ fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]
         capture.finish(&Outcome::Finished).unwrap();
         let path = summaries(place).join(process.to_string());
         let mut journal = Journal::create(path, summary(process, launches, faults)).unwrap();
-        journal.end(false).unwrap();
+        journal.add(Note::End { counted: false }).unwrap();
     }
 }
 
@@ -126,7 +126,8 @@ fn a_process_that_ends_early_has_a_summary() {
                 outcome: LaunchOutcome::Completed,
             };
             capture.event(&Event::LaunchEnd(end)).unwrap();
-            journal.launch("_Zk", 5).unwrap();
+            let note = |kernel| Note::Launch { kernel, ns: 5 };
+            journal.add_of("_Zk", note).unwrap();
         }
         drop(capture);
         let left = collected(place.path());

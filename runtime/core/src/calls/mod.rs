@@ -13,17 +13,10 @@ enum Access {
 }
 
 enum Shape {
-    /// `count` column-major matrices.
-    Matrices {
-        rows: Number,
-        columns: Number,
-        /// Elements from one column to the next; negative for a vector that is read backwards.
-        leading: Number,
-        element: Element,
-        count: Number,
-        /// Elements from one matrix to the next.
-        stride: Number,
-    },
+    /// Column-major matrices: their rows and columns, the argument with the elements from one column to the next (negative
+    /// for a vector that is read backwards), the type of an element, the number of matrices, and the elements from one
+    /// matrix to the next.
+    Matrices([Number; 2], usize, Element, [Number; 2]),
     /// A contiguous range whose size in bytes is in this argument.
     Bytes(usize),
     Allocation,
@@ -33,11 +26,21 @@ enum Shape {
 enum Number {
     Fixed(i64),
     Argument(usize),
-    Either {
-        operation: usize,
-        plain: usize,
-        other: usize,
-    },
+    /// The second argument, or the third if the first requests a transpose.
+    Either(usize, usize, usize),
+}
+
+impl Number {
+    fn of(self, arguments: &[usize]) -> i64 {
+        let argument = match self {
+            Number::Fixed(number) => return number,
+            Number::Argument(argument) => argument,
+            // `CUBLAS_OP_N`
+            Number::Either(operation, plain, _) if arguments[operation] as c_int == 0 => plain,
+            Number::Either(.., other) => other,
+        };
+        arguments[argument] as i64
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -106,48 +109,21 @@ impl Function {
         match shape {
             Shape::Bytes(bytes) => Some(whole(address, arguments[*bytes] as u64)),
             Shape::Allocation => allocation_of(address).map(|(start, bytes)| whole(start, bytes)),
-            Shape::Matrices {
-                rows,
-                columns,
-                leading,
-                element,
-                count,
-                stride,
-            } => {
-                let number = |number: &Number| Self::number(arguments, *number);
+            Shape::Matrices([rows, columns], leading, element, [count, stride]) => {
                 let size = match element {
                     Element::Own => self.bytes,
                     Element::Type(argument) => bytes_of(arguments[*argument] as c_int)?,
                 };
-                let amount = |of: &Number| u64::try_from(number(of)).unwrap_or(0);
+                let amount = |of: &Number| u64::try_from(of.of(arguments)).unwrap_or(0);
+                let leading = arguments[*leading] as i64;
                 Some(Block {
                     address,
                     bytes: amount(rows).saturating_mul(size),
                     rows: amount(columns),
-                    row_pitch: number(leading).unsigned_abs().saturating_mul(size),
+                    row_pitch: leading.unsigned_abs().saturating_mul(size),
                     planes: amount(count),
                     plane_pitch: amount(stride).saturating_mul(size),
                 })
-            }
-        }
-    }
-
-    fn number(arguments: &[usize], number: Number) -> i64 {
-        match number {
-            Number::Fixed(number) => number,
-            Number::Argument(argument) => arguments[argument] as i64,
-            Number::Either {
-                operation,
-                plain,
-                other,
-            } => {
-                // `CUBLAS_OP_N`
-                let argument = if arguments[operation] as c_int == 0 {
-                    plain
-                } else {
-                    other
-                };
-                Self::number(arguments, Number::Argument(argument))
             }
         }
     }

@@ -5,48 +5,16 @@
 //! Functions whose arguments do not determine their accesses are omitted, such as `cublasLtMatmul`, whose descriptors refer
 //! to more memory, and `cublasSgemmBatched`, which reads the matrices' addresses from device memory.
 
-use super::Number::{Argument, Fixed};
+use super::Access::{Lends, Reads, Writes};
+use super::Number::{Argument, Either, Fixed};
+use super::Shape::{Allocation, Bytes, Matrices};
 use super::{Access, Element, Function, Number, Shape};
 
 const ONE: Number = Fixed(1);
 
-const fn reads(pointer: usize, shape: Shape) -> Access {
-    Access::Reads(pointer, shape)
-}
-
-const fn writes(pointer: usize, shape: Shape) -> Access {
-    Access::Writes(pointer, shape)
-}
-
-/// Returns argument `plain`, or `other` if argument `operation` requests a transpose.
-const fn either(operation: usize, plain: usize, other: usize) -> Number {
-    Number::Either {
-        operation,
-        plain,
-        other,
-    }
-}
-
 /// `count` elements that are `increment` elements apart.
 const fn vector(count: usize, increment: usize) -> Shape {
-    matrices([ONE, Argument(count)], increment, OWN, [ONE, NONE])
-}
-
-/// Column-major matrices. `leading` is the index of the argument that holds their leading dimension.
-const fn matrices(
-    [rows, columns]: [Number; 2],
-    leading: usize,
-    element: Element,
-    [count, stride]: [Number; 2],
-) -> Shape {
-    Shape::Matrices {
-        rows,
-        columns,
-        leading: Argument(leading),
-        element,
-        count,
-        stride,
-    }
+    Matrices([ONE, Argument(count)], increment, OWN, [ONE, NONE])
 }
 
 const OWN: Element = Element::Own;
@@ -58,12 +26,12 @@ struct Operand(usize, usize, Element, Number);
 /// Matrix products `c = op(a) op(b)`, whose arguments 1 to 5 are transa, transb, m, n and k.
 const fn products(a: Operand, b: Operand, c: Operand, count: Number) -> [Access; 3] {
     let [m, n] = [Argument(3), Argument(4)];
-    let of_a = [either(1, 3, 5), either(1, 5, 3)];
-    let of_b = [either(2, 5, 4), either(2, 4, 5)];
+    let of_a = [Either(1, 3, 5), Either(1, 5, 3)];
+    let of_b = [Either(2, 5, 4), Either(2, 4, 5)];
     [
-        reads(a.0, matrices(of_a, a.1, a.2, [count, a.3])),
-        reads(b.0, matrices(of_b, b.1, b.2, [count, b.3])),
-        writes(c.0, matrices([m, n], c.1, c.2, [count, c.3])),
+        Reads(a.0, Matrices(of_a, a.1, a.2, [count, a.3])),
+        Reads(b.0, Matrices(of_b, b.1, b.2, [count, b.3])),
+        Writes(c.0, Matrices([m, n], c.1, c.2, [count, c.3])),
     ]
 }
 
@@ -103,22 +71,22 @@ const STRIDED_EX: &[Access] = &products(
 );
 
 /// handle, n, alpha, x, incx, y, incy
-const AXPY: &[Access] = &[reads(3, vector(1, 4)), writes(5, vector(1, 6))];
+const AXPY: &[Access] = &[Reads(3, vector(1, 4)), Writes(5, vector(1, 6))];
 
 /// handle, n, x, incx, y, incy
-const COPY: &[Access] = &[reads(2, vector(1, 3)), writes(4, vector(1, 5))];
+const COPY: &[Access] = &[Reads(2, vector(1, 3)), Writes(4, vector(1, 5))];
 
 /// plan, input, output (only the plan knows the lengths)
-const TRANSFORM: &[Access] = &[reads(1, Shape::Allocation), writes(2, Shape::Allocation)];
+const TRANSFORM: &[Access] = &[Reads(1, Allocation), Writes(2, Allocation)];
 
 /// plan, input (which is overwritten), output
-const BACK_TO_REAL: &[Access] = &[writes(1, Shape::Allocation), writes(2, Shape::Allocation)];
+const BACK_TO_REAL: &[Access] = &[Writes(1, Allocation), Writes(2, Allocation)];
 
 /// handle, workspace, bytes
-const WORKSPACE: &[Access] = &[Access::Lends(1, Shape::Bytes(2))];
+const WORKSPACE: &[Access] = &[Lends(1, Bytes(2))];
 
 /// plan, work area
-const WORK_AREA: &[Access] = &[Access::Lends(1, Shape::Allocation)];
+const WORK_AREA: &[Access] = &[Lends(1, Allocation)];
 
 /// Passes the table to a macro: each family with the type of its size arguments, and its functions with the size of an
 /// element in bytes (0 if an argument determines it).

@@ -7,15 +7,14 @@ use super::{Running, Shadow};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use superstep_trace::{
-    AccessGroup, FirstRead, LaunchId, LaunchSums, LoadedBytes, Op, Parts, Received, StreamId,
-};
+use superstep_trace::{AccessGroup, FirstRead, LaunchSums, LoadedBytes, Op, Parts, Received};
 
 const CACHED_PAGES: usize = 64;
 /// Number of collected parts that are written without waiting for the launch to end.
 const MANY_PARTS: usize = 1 << 16;
 
 /// Aggregates the access groups that one worker passes to it, one CTA after another.
+#[derive(Default)]
 pub struct Accumulator {
     pages: PageCache,
     sums: LaunchSums,
@@ -33,19 +32,6 @@ struct Piece {
     /// First byte, and one past the last.
     start: u64,
     end: u64,
-}
-
-impl Default for Accumulator {
-    fn default() -> Self {
-        Accumulator {
-            pages: PageCache::default(),
-            sums: LaunchSums::new(StreamId(0), LaunchId(0)),
-            cta: 0,
-            receiver: Receiver::default(),
-            received: Vec::new(),
-            sources: Sources::default(),
-        }
-    }
 }
 
 impl Accumulator {
@@ -116,8 +102,8 @@ impl Accumulator {
 
     fn leave_block(&mut self, running: &Running) {
         let block = running.blocks.first(self.cta);
-        self.receiver
-            .leave_block(running.launch, block, &mut self.received);
+        let all = &mut self.received;
+        self.receiver.leave_block(running.launch, block, all);
     }
 
     /// Takes the parts collected so far if they use too much memory.
@@ -131,8 +117,7 @@ impl Accumulator {
     pub fn finish(&mut self, running: &Running) {
         self.leave_block(running);
         self.receiver.leave_cta();
-        let none = LaunchSums::new(StreamId(0), LaunchId(0));
-        *running.sums.lock() += &std::mem::replace(&mut self.sums, none);
+        *running.sums.lock() += std::mem::take(&mut self.sums);
         running.received.lock().append(&mut self.received);
         self.sources.finish(running);
         self.pages = PageCache::default();
@@ -301,9 +286,7 @@ impl Sources {
             let sum = all.entry(source.launch).or_insert(FirstRead {
                 source_launch: source.launch - 1,
                 receiver_launch: running.launch - 1,
-                stored_bytes: 0,
-                several_bytes: 0,
-                perhaps_again_bytes: 0,
+                ..FirstRead::default()
             });
             sum.stored_bytes += source.stored_bytes;
             sum.several_bytes += source.several_bytes;

@@ -3,8 +3,8 @@
 
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{ptr, slice};
 use superstep_trace::probe::Per;
 use superstep_trace::{DefinedProbe, Launch};
 
@@ -103,17 +103,13 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
         return 0;
     }
     let fields = launch.fields as usize;
-    // SAFETY: `seen` made the view with this many names and values, which outlive the call to the observer.
-    let (names, values, wanted) = unsafe {
-        (
-            std::slice::from_raw_parts(launch.field_names, fields),
-            std::slice::from_raw_parts(
-                launch.values,
-                launch.rows as usize * launch.sites as usize * fields,
-            ),
-            CStr::from_ptr(field),
-        )
-    };
+    let all = launch.rows as usize * launch.sites as usize * fields;
+    // SAFETY: `seen` made the view with this many names, which outlive the call to the observer.
+    let names = unsafe { slice::from_raw_parts(launch.field_names, fields) };
+    // SAFETY: the same, for its values.
+    let values = unsafe { slice::from_raw_parts(launch.values, all) };
+    // SAFETY: the observer passes a NUL-terminated name.
+    let wanted = unsafe { CStr::from_ptr(field) };
     // SAFETY: `seen` made one name for each field, and names are NUL-terminated.
     let index = (names.iter()).position(|name| unsafe { CStr::from_ptr(*name) } == wanted);
     index.map_or(0, |index| {
@@ -179,10 +175,9 @@ fn seen<R>(
     let site_lines: Vec<u32> = (probe.sites.get(slots).unwrap_or_default().iter())
         .map(|site| site.line)
         .collect();
-    let rows = if layout.per == Per::Cta {
-        layout.units
-    } else {
-        1
+    let rows = match layout.per {
+        Per::Cta => layout.units,
+        Per::Thread | Per::Launch => 1,
     };
     let view = LaunchView {
         stream: launch.stream.0,

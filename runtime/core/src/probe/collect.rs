@@ -1,19 +1,8 @@
 //! The results of a probe, by launch.
 
 use super::{KeptThreads, Layout};
-use crate::Identity;
-use parking_lot::Mutex;
-use std::path::PathBuf;
-use std::sync::Arc;
 use superstep_trace::probe::{Field, LaunchResult, Part, Per};
-use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError};
-
-#[derive(Debug)]
-pub struct Collector {
-    folder: PathBuf,
-    identity: Identity,
-    writer: Mutex<Option<ProbeWriter>>,
-}
+use superstep_trace::{DefinedProbe, Launch, ProbeWriter, TraceError};
 
 /// The results of a launch, with complements undone and copies combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,36 +89,19 @@ impl Found {
         found.tables = words.collect();
         found
     }
-}
 
-impl Collector {
-    pub fn new(folder: PathBuf, identity: Identity) -> Self {
-        Collector {
-            folder,
-            identity,
-            writer: Mutex::new(None),
-        }
-    }
-
-    pub fn launch(
+    pub fn write(
         &self,
-        modules: &[Arc<ModuleTable>],
+        writer: &mut ProbeWriter,
         module: u32,
         launch: &Launch,
         layout: &Layout,
         elapsed_ns: u64,
-        found: &Found,
     ) -> Result<(), TraceError> {
-        let mut writer = self.writer.lock();
-        let writer = match &mut *writer {
-            Some(writer) => writer,
-            empty => empty.insert(ProbeWriter::create(&self.identity.path(&self.folder))?),
-        };
-        writer.modules(modules)?;
         let mut put = |words: &[u64]| writer.values(words.iter().copied());
-        let fields = put(found.statistics.as_ref().unwrap_or(&found.values))?;
-        let threads = found.threads.as_deref().map(&mut put).transpose()?;
-        let tables = match &found.tables[..] {
+        let fields = put(self.statistics.as_ref().unwrap_or(&self.values))?;
+        let threads = self.threads.as_deref().map(&mut put).transpose()?;
+        let tables = match &self.tables[..] {
             [] => Part::default(),
             words => put(words)?,
         };
@@ -142,24 +114,13 @@ impl Collector {
             block: launch.block,
             first_slot: layout.first_slot,
             slots: layout.slots,
-            units: found.units,
+            units: self.units,
             elapsed_ns,
             fields,
             threads,
-            thread_slots: found.thread_slots.clone(),
+            thread_slots: self.thread_slots.clone(),
             tables,
         })
-    }
-
-    /// Creates an empty results folder for a run without probed launches.
-    pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
-        let mut writer = self.writer.lock();
-        if writer.is_none() {
-            let mut empty = ProbeWriter::create(&self.identity.path(&self.folder))?;
-            empty.modules(modules)?;
-            *writer = Some(empty);
-        }
-        Ok(())
     }
 }
 

@@ -4,5 +4,5 @@ pub(crate) mod api;
 mod collect;
 mod layout;
 
-pub use collect::{Collector, Found};
+pub use collect::Found;
 pub use layout::{KeptThreads, Layout, ProbeContext, TooLarge};

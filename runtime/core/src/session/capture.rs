@@ -1,6 +1,6 @@
 //! The session's capture, which the first event opens and the first failure closes.
 
-use super::{CaptureState, Session, State};
+use super::{Output, Session, State};
 use crate::{RuntimeError, process};
 use std::sync::atomic::Ordering;
 use superstep_trace::{CaptureWriter, Event, Header, Outcome, TraceError};
@@ -14,7 +14,7 @@ impl Session {
         state.outcome = Some(outcome.clone());
         self.has_ended.store(true, Ordering::Release);
         match &state.capture {
-            CaptureState::Open(capture) => Ok(capture.finish(outcome)?),
+            Output::Open(capture) => Ok(capture.finish(outcome)?),
             _ => Ok(()),
         }
     }
@@ -30,10 +30,10 @@ impl Session {
         state: &mut State,
         write: impl FnOnce(&CaptureWriter) -> Result<T, TraceError>,
     ) -> Option<T> {
-        if matches!(state.capture, CaptureState::Unopened) {
+        if matches!(state.capture, Output::Unopened) {
             state.capture = self.open_capture();
         }
-        let CaptureState::Open(capture) = &state.capture else {
+        let Output::Open(capture) = &state.capture else {
             state.early.clear();
             return None;
         };
@@ -55,7 +55,7 @@ impl Session {
         match written.and_then(|value| ended.map(|()| value)) {
             Ok(value) => Some(value),
             Err(error) => {
-                state.capture = CaptureState::Closed;
+                state.capture = Output::Closed;
                 self.fault(error);
                 None
             }
@@ -73,18 +73,16 @@ impl Session {
 
     pub(super) fn remove_capture(&self) -> Result<(), RuntimeError> {
         let mut state = self.patient_lock("remove the capture")?;
-        if let CaptureState::Open(capture) =
-            std::mem::replace(&mut state.capture, CaptureState::Closed)
-        {
+        if let Output::Open(capture) = std::mem::replace(&mut state.capture, Output::Closed) {
             // A capture that cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(capture.folder());
         }
         Ok(())
     }
 
-    fn open_capture(&self) -> CaptureState {
+    fn open_capture(&self) -> Output<CaptureWriter> {
         let Some(path) = &self.config.capture else {
-            return CaptureState::Closed;
+            return Output::Closed;
         };
         self.settle();
         let folder = self.identity.path(path);
@@ -97,10 +95,10 @@ impl Session {
             ..process::header(self.backend, self.device(), self.start_unix_ns)
         };
         match CaptureWriter::create(folder, &header) {
-            Ok(capture) => CaptureState::Open(capture.with_clock(self.start)),
+            Ok(capture) => Output::Open(capture.with_clock(self.start)),
             Err(error) => {
                 self.fault(error);
-                CaptureState::Closed
+                Output::Closed
             }
         }
     }

@@ -1,11 +1,10 @@
 //! The session's journal, from which the harness reads the summary of the run.
 
 use super::report::{FAULT_PATIENCE, say};
-use super::{JournalState, Session};
+use super::{Output, Session};
 use crate::RuntimeError;
 use crate::process::path_of;
-use std::path::PathBuf;
-use superstep_trace::{Journal, Process, Summary, TraceError};
+use superstep_trace::{Journal, Summary, TraceError};
 
 impl Session {
     /// Writes to the journal, opening it if needed and closing it after an error. May be called by fault handlers.
@@ -13,21 +12,21 @@ impl Session {
         let Some(mut state) = self.journal.try_lock_for(FAULT_PATIENCE) else {
             return;
         };
-        if matches!(*state, JournalState::Unopened) {
+        if matches!(*state, Output::Unopened) {
             *state = match self.begin_journal() {
-                Some(Ok(journal)) => JournalState::Open(journal),
-                None => JournalState::Closed,
+                Some(Ok(journal)) => Output::Open(journal),
+                None => Output::Closed,
                 Some(Err(error)) => {
                     say(format_args!("error: {error}"));
-                    JournalState::Closed
+                    Output::Closed
                 }
             };
         }
-        if let JournalState::Open(journal) = &mut *state
+        if let Output::Open(journal) = &mut *state
             && let Err(error) = make(journal)
         {
             say(format_args!("error: {error}"));
-            *state = JournalState::Closed;
+            *state = Output::Closed;
         }
     }
 
@@ -36,7 +35,7 @@ impl Session {
         let mut state = state.ok_or(RuntimeError::Busy {
             action: "remove the journal",
         })?;
-        if let JournalState::Open(journal) = std::mem::replace(&mut *state, JournalState::Closed) {
+        if let Output::Open(journal) = std::mem::replace(&mut *state, Output::Closed) {
             // A leftover journal does no harm: the harness ignores processes without launches.
             let _ = journal.remove();
         }
@@ -56,12 +55,10 @@ impl Session {
 
     /// Gives this process a unique name, before it writes anything.
     pub(super) fn settle(&self) {
-        let leaves = |process: &Process| -> Vec<PathBuf> {
-            let of = |path: &Option<PathBuf>| path_of(path.as_deref()?, process);
-            let all = [of(&self.config.capture), of(&self.config.summary)];
-            all.into_iter().flatten().collect()
-        };
-        self.identity
-            .settle(|process| leaves(process).iter().any(|path| path.exists()));
+        let outputs = [&self.config.capture, &self.config.summary];
+        self.identity.settle(|process| {
+            let paths = outputs.map(|path| path_of(path.as_deref()?, process));
+            paths.iter().flatten().any(|path| path.exists())
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{ActiveLaunch, Geometry, Session, State};
 use std::cell::Cell;
-use superstep_trace::{Event, Journal, Launch, LaunchId, Recorded, StreamId};
+use superstep_trace::{Event, Launch, LaunchId, Note, Recorded, StreamId};
 
 thread_local! {
     static HAS_LAUNCHED: Cell<bool> = const { Cell::new(false) };
@@ -55,7 +55,7 @@ impl Session {
     ) -> ActiveLaunch {
         let mut state = self.state.lock();
         if parent.is_none() && !HAS_LAUNCHED.replace(true) {
-            self.note(Journal::host_thread);
+            self.note(|journal| journal.add(Note::HostThread));
         }
         let recorded = recorded(&mut state);
         let number = state.next_launch.entry(stream).or_insert(0);

@@ -1,6 +1,6 @@
 //! The host's allocations, copies and fills.
 
-use super::{AllocatedBy, CaptureState, Live, Session, caller};
+use super::{AllocatedBy, Live, Output, Session, caller};
 use crate::in_situ::entry::Entry;
 use superstep_trace::{
     AllocationId, AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, StreamId,
@@ -39,7 +39,7 @@ impl Session {
         };
         // Before `main`, it is unknown whether this process or a fork of it will run the kernels.
         match (by, &state.capture) {
-            (AllocatedBy::Module, CaptureState::Unopened) => state.early.push(event),
+            (AllocatedBy::Module, Output::Unopened) => state.early.push(event),
             _ => self.event(&mut state, &event),
         }
         id

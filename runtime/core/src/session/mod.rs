@@ -11,7 +11,7 @@ mod report;
 mod streams;
 
 use crate::in_situ::Shadow;
-use crate::probe::{Collector, Found, KeptThreads, Layout, TooLarge, api};
+use crate::probe::{Found, KeptThreads, Layout, TooLarge, api};
 use crate::process::{Identity, environment};
 use crate::{Registry, forks, process, registry};
 use parking_lot::Mutex;
@@ -23,8 +23,8 @@ pub use streams::thread_number;
 use superstep_abi::{Config, variable};
 use superstep_trace::{
     AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
-    KernelResources, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable,
-    Outcome, Parts, Protocol, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    KernelResources, Launch, LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable, Note, Outcome,
+    Parts, ProbeWriter, Protocol, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// Grid and CTA dimensions, shared memory and device of a launch.
@@ -58,7 +58,6 @@ pub enum AllocatedBy {
 
 /// A run. Its methods do not panic; a failure to write the capture becomes a fault in the summary.
 pub struct Session {
-    collector: Option<Collector>,
     kept_threads: KeptThreads,
     identity: Identity,
     config: Config,
@@ -69,7 +68,9 @@ pub struct Session {
     device: OnceLock<DeviceInfo>,
     state: Mutex<State>,
     /// May be locked while `state` is, but not the other way round.
-    journal: Mutex<JournalState>,
+    journal: Mutex<Output<Journal>>,
+    /// The probe's results, from the first launch with the probe on.
+    results: Mutex<Option<ProbeWriter>>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
     /// Whether the run has ended. Destructors and exit handlers may still use CUDA afterwards.
@@ -78,7 +79,7 @@ pub struct Session {
 
 #[derive(Default)]
 struct State {
-    capture: CaptureState,
+    capture: Output<CaptureWriter>,
     outcome: Option<Outcome>,
     /// Allocations by modules before any other event.
     early: Vec<Event>,
@@ -107,19 +108,10 @@ struct Live {
 }
 
 #[derive(Default)]
-enum CaptureState {
+enum Output<T> {
     #[default]
     Unopened,
-    Open(CaptureWriter),
-    /// Not requested, or closed after a failure.
-    Closed,
-}
-
-#[derive(Default)]
-enum JournalState {
-    #[default]
-    Unopened,
-    Open(Journal),
+    Open(T),
     /// Not requested, or closed after a failure.
     Closed,
 }
@@ -136,9 +128,6 @@ impl Session {
             chooser: Chooser::new(&config.selection),
             ..State::default()
         };
-        let identity = Identity::new(environment);
-        let collector =
-            (config.probe_results.clone()).map(|folder| Collector::new(folder, identity.clone()));
         let (kept_threads, unreadable) = match KeptThreads::read(&config.probe_threads) {
             Ok(kept) => (kept, None),
             Err(error) => (KeptThreads::None, Some(error)),
@@ -148,9 +137,8 @@ impl Session {
             && config.capture.is_some();
         let shadow = is_in_situ.then(|| Shadow::new(config.cta_blocks));
         let session = Session {
-            collector,
             kept_threads,
-            identity,
+            identity: Identity::new(environment),
             config,
             backend,
             registry,
@@ -159,6 +147,7 @@ impl Session {
             device: OnceLock::new(),
             state: Mutex::new(state),
             journal: Mutex::default(),
+            results: Mutex::default(),
             shadow,
             messages: Mutex::default(),
             has_ended: AtomicBool::new(false),
@@ -219,11 +208,11 @@ impl Session {
             let state = &mut *self.state.data_ptr();
             (state, &mut *self.journal.data_ptr())
         };
-        let has_begun = !matches!(state.capture, CaptureState::Unopened);
-        *journal = JournalState::Unopened;
+        let has_begun = !matches!(state.capture, Output::Unopened);
+        *journal = Output::Unopened;
         if has_begun {
-            state.capture = CaptureState::Closed;
-            *journal = JournalState::Closed;
+            state.capture = Output::Closed;
+            *journal = Output::Closed;
         }
         has_begun
     }
@@ -237,7 +226,7 @@ impl Session {
     }
 
     pub fn set_device(&self, device: DeviceInfo) {
-        self.note(|journal| journal.device(&device));
+        self.note(|journal| journal.add(Note::Device(device.clone())));
         self.device.get_or_init(|| device);
     }
 
@@ -255,7 +244,8 @@ impl Session {
     ) {
         let launch = &launch.launch;
         let mut state = self.state.lock();
-        self.note(|journal| journal.launch(&launch.kernel, elapsed_ns));
+        let ns = elapsed_ns;
+        self.note(|journal| journal.add_of(&launch.kernel, |kernel| Note::Launch { kernel, ns }));
         let end = LaunchEnd {
             stream: launch.stream,
             launch: launch.launch,
@@ -283,7 +273,7 @@ impl Session {
     }
 
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
-        self.note(|journal| journal.resources(kernel, resources));
+        self.note(|journal| journal.add_of(kernel, |kernel| Note::Resources(kernel, resources)));
     }
 
     /// Writes a chunk of a launch and empties the builder. After a failure, the accesses count as lost.
@@ -360,20 +350,36 @@ impl Session {
         let Some(probe) = &module.defined else {
             return;
         };
-        if self.collector.is_none() && !api::is_observed() {
+        if self.config.probe_results.is_none() && !api::is_observed() {
             return;
         }
         let keep = &self.kept_threads;
         let found = Found::of(probe, layout, fields, tables, keep, &launch.launch);
-        if let Some(collector) = &self.collector {
-            let modules = self.registry.from(0);
-            let (index, launch) = (module.module, &launch.launch);
-            let written = collector.launch(&modules, index, launch, layout, elapsed_ns, &found);
-            if let Err(error) = written {
-                self.fault(error);
-            }
-        }
+        self.add_results(|writer| {
+            found.write(writer, module.module, &launch.launch, layout, elapsed_ns)
+        });
         api::show(probe, &launch.launch, layout, &found, elapsed_ns);
+    }
+
+    /// Adds to the probe's results, if they are wanted, after the modules loaded so far.
+    fn add_results(&self, write: impl FnOnce(&mut ProbeWriter) -> Result<(), TraceError>) {
+        let Some(folder) = &self.config.probe_results else {
+            return;
+        };
+        let mut results = self.results.lock();
+        let written = match &mut *results {
+            Some(writer) => Ok(writer),
+            none => ProbeWriter::create(&self.identity.path(folder)).map(|new| none.insert(new)),
+        };
+        let written = written.and_then(|writer| {
+            writer.modules(&self.registry.from(0))?;
+            write(writer)
+        });
+        drop(results);
+        // A fault may end the run again, which adds to the results.
+        if let Err(error) = written {
+            self.fault(error);
+        }
     }
 
     /// Records the nonzero counts of a launch.
@@ -384,13 +390,13 @@ impl Session {
     ) {
         let counts = counts.into_iter().filter(|(_, count)| *count > 0);
         let launch = &launch.launch;
-        let counts = LaunchCounts {
+        let note = |kernel| Note::Counts {
+            kernel,
             stream: launch.stream.0,
             launch: launch.launch.0,
-            kernel: launch.kernel.clone(),
             sites: counts.map(|(site, count)| (site.0, count)).collect(),
         };
-        self.note(|journal| journal.counts(&counts));
+        self.note(|journal| journal.add_of(&launch.kernel, note));
     }
 }
 

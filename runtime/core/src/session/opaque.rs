@@ -2,7 +2,9 @@
 
 use super::Session;
 use crate::in_situ::entry::Entry;
-use superstep_trace::{Event, KnownCall, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId};
+use superstep_trace::{
+    Event, KnownCall, Note, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId,
+};
 
 impl Session {
     /// Numbers and records an opaque launch; returns its number. `kernel` is a mangled name, `call` the known call that
@@ -38,7 +40,7 @@ impl Session {
             ));
         }
         state.has_opaque_launches = true;
-        self.note(|journal| journal.opaque_launch(launch.name()));
+        self.note(|journal| journal.add_of(launch.name(), Note::OpaqueLaunch));
         self.event(&mut state, &Event::OpaqueLaunch(launch));
         drop(state);
         self.end_again();
@@ -47,12 +49,10 @@ impl Session {
 
     pub fn opaque_end(&self, launch: u64, kernel: Option<&str>, elapsed_ns: u64) {
         let mut state = self.state.lock();
-        let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);
-        self.note(|journal| journal.opaque_end(name, elapsed_ns));
-        self.event(
-            &mut state,
-            &Event::OpaqueEnd(OpaqueEnd { launch, elapsed_ns }),
-        );
+        let (name, ns) = (kernel.unwrap_or(OpaqueLaunch::UNNAMED), elapsed_ns);
+        self.note(|journal| journal.add_of(name, |kernel| Note::OpaqueEnd { kernel, ns }));
+        let end = OpaqueEnd { launch, elapsed_ns };
+        self.event(&mut state, &Event::OpaqueEnd(end));
         drop(state);
         self.end_again();
     }

@@ -5,7 +5,7 @@ use crate::{RuntimeError, is_used_fork};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use superstep_trace::{Event, Gap, Outcome, Probe, Transport};
+use superstep_trace::{Event, Gap, Note, Outcome, Probe, Transport};
 
 /// How long a fault handler waits for a lock that the faulting thread may hold.
 pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
@@ -17,7 +17,7 @@ impl Session {
         let text = text.to_string();
         say(format_args!("error: {text}"));
         if self.keep(|messages| &mut messages.faults, text.clone()) {
-            self.note(|journal| journal.fault(&text));
+            self.note(|journal| journal.add(Note::Fault(text)));
             // A caller that holds the lock ends the run again itself.
             if self.state.try_lock().is_some() {
                 self.end_again();
@@ -29,8 +29,8 @@ impl Session {
     pub fn warning(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         if self.keep(|messages| &mut messages.warnings, text.clone()) {
-            self.note(|journal| journal.warning(&text));
             say(format_args!("warning: {text}"));
+            self.note(|journal| journal.add(Note::Warning(text)));
         }
     }
 
@@ -45,12 +45,12 @@ impl Session {
 
     /// Counts records that did not reach the capture.
     pub fn records_lost(&self, records: u64) {
-        self.note(|journal| journal.records_lost(records));
+        self.note(|journal| journal.add(Note::RecordsLost(records)));
     }
 
     /// Counts accesses outside any allocation.
     pub fn bad_addresses(&self, accesses: u64) {
-        self.note(|journal| journal.bad_addresses(accesses));
+        self.note(|journal| journal.add(Note::BadAddresses(accesses)));
     }
 
     pub fn has_faults(&self) -> bool {
@@ -72,13 +72,10 @@ impl Session {
         if let Err(error) = &ended {
             self.fault(error);
         }
-        if let Some(collector) = &self.collector
-            && let Err(error) = collector.finish(&self.registry.from(0))
-        {
-            self.fault(error);
-        }
+        // A run without probed launches leaves an empty folder of results.
+        self.add_results(|_| Ok(()));
         let counted = self.registry.probe() == Probe::Count;
-        self.note(|journal| journal.end(counted));
+        self.note(|journal| journal.add(Note::End { counted }));
         ended
     }
 
@@ -126,8 +123,6 @@ impl Session {
 
 /// Prints to stderr. Unlike `eprintln!`, does not panic if it is closed.
 pub(super) fn say(message: std::fmt::Arguments<'_>) {
-    let _ = std::io::Write::write_fmt(
-        &mut std::io::stderr(),
-        format_args!("superstep: {message}\n"),
-    );
+    let text = format_args!("superstep: {message}\n");
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), text);
 }

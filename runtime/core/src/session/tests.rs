@@ -5,8 +5,8 @@ use crate::RuntimeError;
 use crate::in_situ::Accumulator;
 use superstep_trace::{
     AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, HostEvent,
-    KernelTotals, KnownCall, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome,
-    Probe, Protocol, Summary, Transport,
+    KernelTotals, KnownCall, LaunchCounts, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch,
+    Outcome, Probe, Protocol, Summary, Transport,
 };
 
 fn table(module: u32, probe: Probe) -> ModuleTable {

@@ -42,25 +42,16 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
         if bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64 {
             return Err(CudaError::INVALID_VALUE);
         }
-        kernel
-            .most_dynamic_shared_bytes
-            .store(bytes, Ordering::Relaxed);
+        let most = &kernel.most_dynamic_shared_bytes;
+        most.store(bytes, Ordering::Relaxed);
     }
     Ok(())
 }
 
 /// Returns how many CTAs of a kernel fit on a multiprocessor.
-pub fn occupancy(
-    kernel: &Kernel,
-    threads: c_int,
-    dynamic_bytes: usize,
-) -> Result<c_int, CudaError> {
-    occupancy_of(
-        kernel.most_threads,
-        kernel.static_shared_bytes,
-        threads,
-        dynamic_bytes,
-    )
+pub fn occupancy(kernel: &Kernel, threads: c_int, dynamic: usize) -> Result<c_int, CudaError> {
+    let (most, fixed) = (kernel.most_threads, kernel.static_shared_bytes);
+    occupancy_of(most, fixed, threads, dynamic)
 }
 
 fn occupancy_of(

@@ -5,6 +5,7 @@ use crate::errors::{CudaError, CudaResult, cudaGetErrorName, cudaGetErrorString}
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::{self, LaunchRequest};
 use crate::exec::worker::Worker;
+use crate::memory::copies::Rows;
 use crate::registry::{self, Kernel};
 use cudarc::runtime::sys::dim3;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -19,8 +20,9 @@ const LAUNCH: &str = "a launch from the device";
 
 pub enum Work {
     Launch(Launch),
-    Copy { to: u64, from: u64, bytes: u64 },
-    Fill { address: u64, value: u8, bytes: u64 },
+    Copy(Rows),
+    /// A memset: address, value and bytes.
+    Fill(u64, u8, u64),
 }
 
 pub struct Launch {
@@ -41,14 +43,11 @@ fn layout(bytes: usize) -> Option<Layout> {
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -> *mut c_void {
     enter(LAUNCH, |_| {
-        let Some(layout) = layout(bytes) else {
+        // SAFETY: the layout is not empty.
+        let block = layout(bytes).map(|layout| unsafe { alloc_zeroed(layout) });
+        let Some(block) = block.filter(|block| !block.is_null()) else {
             return std::ptr::null_mut();
         };
-        // SAFETY: the layout is not empty.
-        let block = unsafe { alloc_zeroed(layout) };
-        if block.is_null() {
-            return std::ptr::null_mut();
-        }
         // SAFETY: the block was just allocated with room for its length, and is aligned for it.
         unsafe {
             block.cast::<usize>().write(bytes);
@@ -113,8 +112,8 @@ pub extern "C" fn __superstep_child_copy(
     _kind: c_int,
     stream: *mut c_void,
 ) -> c_int {
-    let (to, from, bytes) = (to as u64, from as u64, bytes as u64);
-    request(|worker| add(worker, stream, Work::Copy { to, from, bytes }))
+    let rows = Rows::one(to as u64, from as u64, bytes as u64);
+    request(|worker| add(worker, stream, Work::Copy(rows)))
 }
 
 /// Requests a memset, which runs in order with the child launches.
@@ -125,11 +124,7 @@ pub extern "C" fn __superstep_child_fill(
     bytes: usize,
     stream: *mut c_void,
 ) -> c_int {
-    let work = Work::Fill {
-        address: address as u64,
-        value: value as u8,
-        bytes: bytes as u64,
-    };
+    let work = Work::Fill(address as u64, value as u8, bytes as u64);
     request(|worker| add(worker, stream, work))
 }
 
@@ -216,10 +211,9 @@ pub unsafe extern "C" fn __superstep_child_malloc(place: *mut *mut c_void, bytes
         let address = device_heap::allocate(bytes as u64) as *mut c_void;
         // SAFETY: device code passes a valid pointer to an address.
         unsafe { place.write(address) };
-        if address.is_null() {
-            CudaError::MEMORY_ALLOCATION.0
-        } else {
-            0
+        match address.is_null() {
+            true => CudaError::MEMORY_ALLOCATION.0,
+            false => 0,
         }
     })
 }
@@ -227,10 +221,9 @@ pub unsafe extern "C" fn __superstep_child_malloc(place: *mut *mut c_void, bytes
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_free(address: *mut c_void) -> c_int {
     enter(LAUNCH, |_| {
-        if address.is_null() || device_heap::free(address as u64) {
-            0
-        } else {
-            CudaError::INVALID_VALUE.0
+        match address.is_null() || device_heap::free(address as u64) {
+            true => 0,
+            false => CudaError::INVALID_VALUE.0,
         }
     })
 }

@@ -58,35 +58,29 @@ fn heap() -> Option<&'static DeviceHeap> {
     HEAP.get_or_init(make).as_ref()
 }
 
+/// Allocates a block; 0 if memory is exhausted.
 pub fn allocate(bytes: u64) -> u64 {
-    let Some(heap) = heap() else {
-        return 0;
-    };
+    block(bytes).unwrap_or(0)
+}
+
+fn block(bytes: u64) -> Option<u64> {
     let size = bytes
-        .checked_add(HEADER_BYTES)
-        .and_then(u64::checked_next_power_of_two);
-    let Some(size) = size else {
-        return 0;
-    };
+        .checked_add(HEADER_BYTES)?
+        .checked_next_power_of_two()?;
     let class = size.trailing_zeros() as usize;
+    let heap = heap()?;
     let state = &mut *heap.state.lock();
-    let Some(free) = state.free.get_mut(class) else {
-        return 0;
-    };
-    let block = match free.pop() {
+    let block = match state.free.get_mut(class)?.pop() {
         Some(block) => block,
+        None if heap.memory.end() as u64 - state.next < size => return None,
         None => {
-            let end = heap.memory.end() as u64;
-            if end - state.next < size {
-                return 0;
-            }
             state.next += size;
             state.next - size
         }
     };
     // SAFETY: the block is in the arena and free.
     unsafe { (block as *mut u64).write(class as u64) };
-    block + HEADER_BYTES
+    Some(block + HEADER_BYTES)
 }
 
 /// Frees a block; returns `false` if it is not in the arena.
@@ -94,19 +88,14 @@ pub fn free(address: u64) -> bool {
     let Some(heap) = HEAP.get().and_then(Option::as_ref) else {
         return false;
     };
-    if range_of(address).is_none()
-        || !address.is_multiple_of(HEADER_BYTES)
-        || address < heap.memory.base() as u64 + HEADER_BYTES
-    {
+    let block = address.wrapping_sub(HEADER_BYTES);
+    if range_of(block).is_none() || !block.is_multiple_of(HEADER_BYTES) {
         return false;
     }
-    let block = address - HEADER_BYTES;
     // SAFETY: the header is in the arena.
     let class = unsafe { (block as *const u64).read() };
     let free = &mut heap.state.lock().free;
-    let free = usize::try_from(class)
-        .ok()
-        .and_then(|class| free.get_mut(class));
+    let free = free.get_mut(class as usize);
     free.map(|free| free.push(block)).is_some()
 }
 

@@ -9,7 +9,8 @@ use crate::device_calls::matrix::Lane;
 use crate::errors::CudaError;
 use crate::exec::cta::Purpose;
 use crate::exec::fiber::Pause;
-use crate::exec::worker::{self, Mode, Place, Worker};
+use crate::exec::job::Job;
+use crate::exec::worker::{self, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
 use superstep_abi::cpu::WARP_LANES;
@@ -43,7 +44,7 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
 /// Returns whether the CTA's threads can wait for each other. A single thread never waits; with more, a kernel without
 /// fibers is an instrumentation error.
 fn can_wait(worker: &Worker, what: &str) -> bool {
-    if matches!(worker.mode.get(), Mode::Fibers) {
+    if worker.step.get().is_none() {
         return true;
     }
     if worker.job().is_some_and(|job| job.threads() > 1) {
@@ -98,7 +99,7 @@ fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {
         let thread = worker.thread();
         let mut cta = worker.cta.borrow_mut();
         let passed = cta.arrive(thread, id, threads, predicate, wait);
-        let switch = !passed || cta.is_merge_due();
+        let switch = !passed || cta.merge_due;
         drop(cta);
         if switch {
             worker.suspend(Pause::Waiting);
@@ -242,10 +243,9 @@ pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
         if !can_wait(worker, "a warp operation") {
             return 1 << (thread % WARP_LANES);
         }
-        worker
-            .cta
-            .borrow_mut()
-            .wait_for_active_mask(thread, site as usize);
+        let mut cta = worker.cta.borrow_mut();
+        cta.wait_for_active_mask(thread, site as usize);
+        drop(cta);
         worker.suspend(Pause::Waiting);
         worker.cta.borrow().answer(thread) as u32
     })
@@ -261,7 +261,7 @@ pub extern "C" fn __superstep_active_mask() -> u32 {
 pub extern "C" fn __superstep_yield() {
     enter("nanosleep", |worker| {
         let Some(job) = worker.job() else { return };
-        if matches!(worker.mode.get(), Mode::Fibers) {
+        if worker.step.get().is_none() {
             if let Some(grid) = &job.grid_barrier {
                 grid.announce();
             }
@@ -280,23 +280,17 @@ pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     let address = address as u64;
     let Some((worker, job)) = worker::current().and_then(|worker| Some((worker, worker.job()?)))
     else {
-        return crate::memory::is_global(address);
+        return crate::memory::ranges().find(address).is_some();
     };
     let (first, last) = worker.last_range.get();
     if (first..last).contains(&address) {
         return true;
     }
-    match job
-        .ranges
-        .find(address)
-        .or_else(|| device_heap::range_of(address))
-    {
-        Some(range) => {
-            worker.last_range.set(range);
-            true
-        }
-        None => false,
-    }
+    let found = job.ranges.find(address);
+    let found = found.or_else(|| device_heap::range_of(address));
+    found
+        .inspect(|&range| worker.last_range.set(range))
+        .is_some()
 }
 
 /// Returns the ranges of the CTA's shared memory: static variables and the dynamic array.
@@ -347,9 +341,8 @@ pub extern "C" fn __superstep_worker_count() -> u32 {
 /// Returns the number of the launch in the program (`%gridid`).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_grid_id() -> u64 {
-    worker::current()
-        .and_then(Worker::job)
-        .map_or(0, |job| job.grid_id)
+    let job = worker::current().and_then(Worker::job);
+    job.map_or(0, |job| job.grid_id)
 }
 
 /// Returns the address of a cooperative launch's grid barrier (`%envreg1` and `%envreg2`), or 0.
@@ -362,9 +355,9 @@ pub extern "C" fn __superstep_grid_workspace() -> u64 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_bytes() -> u64 {
-    worker::current().and_then(Worker::job).map_or(0, |job| {
-        job.kernel.static_shared_bytes + job.active.launch.dynamic_shared_bytes
-    })
+    let job = worker::current().and_then(Worker::job);
+    let bytes = |job: &Job| job.kernel.static_shared_bytes + job.active.launch.dynamic_shared_bytes;
+    job.map_or(0, bytes)
 }
 
 /// Ends the launch after a call to an unsupported device function.
@@ -375,7 +368,7 @@ pub extern "C" fn __superstep_shared_bytes() -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> ! {
     // SAFETY: the text is a NUL-terminated constant in the module.
-    let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy();
+    let what = unsafe { text(what) };
     let text = format!("{what} is not supported by the CPU backend");
     let Some(worker) = worker::current() else {
         crate::runtime::unsupported(format_args!("{text}"));
@@ -394,11 +387,8 @@ pub extern "C" fn __superstep_exit_thread() -> ! {
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_trap() -> ! {
     enter("trap", |worker| {
-        fail(
-            worker,
-            CudaError::LAUNCH_FAILURE,
-            "the kernel stopped itself (trap)",
-        )
+        let text = "the kernel stopped itself (trap)";
+        fail(worker, CudaError::LAUNCH_FAILURE, text)
     })
 }
 
@@ -418,22 +408,14 @@ pub unsafe extern "C" fn __superstep_assertfail(
     enter("assert", |worker| {
         let [message, file, function] =
             [message, file, function].map(|text| printf::device_string(text as u64));
-        let thread = worker.job().map_or(([0; 3], [0; 3]), |job| {
-            (
-                job.cta_coordinates(worker.cta_number.get()),
-                worker::thread_coordinates(worker.thread(), job.active.launch.block),
-            )
-        });
-        let ([x, y, z], [tx, ty, tz]) = thread;
+        let place = worker.job().map(|job| worker.coordinates(job));
+        let [[x, y, z], [tx, ty, tz]] = place.unwrap_or_default();
         let text = format!(
             "{file}:{line}: {function}: block: [{x},{y},{z}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed.\n"
         );
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
-        fail(
-            worker,
-            CudaError::ASSERT,
-            format_args!("assertion `{message}` failed at {file}:{line}"),
-        )
+        let text = format_args!("assertion `{message}` failed at {file}:{line}");
+        fail(worker, CudaError::ASSERT, text)
     })
 }
 

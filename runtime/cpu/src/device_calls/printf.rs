@@ -89,24 +89,24 @@ fn convert(
             })
         }};
     }
+    // Bits of the word that `h`, `hh` or a 32-bit argument leaves unused.
+    let unused = match (is_wide, shorts) {
+        (true, _) => 0,
+        (false, 0) => 32,
+        (false, 1) => 48,
+        (false, _) => 56,
+    };
+    let integer = |arguments: &mut Packed| match is_wide {
+        true => arguments.next::<u64>(),
+        false => arguments.next::<u32>().map(u64::from),
+    };
     match conversion {
-        b'd' | b'i' => {
-            let value = match (is_wide, shorts) {
-                (true, _) => arguments.next::<i64>()?,
-                (false, 0) => arguments.next::<i32>()?.into(),
-                (false, 1) => (arguments.next::<i32>()? as i16).into(),
-                (false, _) => (arguments.next::<i32>()? as i8).into(),
-            };
-            print!(b"lld", value)
-        }
+        b'd' | b'i' => print!(b"lld", (integer(arguments)? << unused) as i64 >> unused),
         b'u' | b'x' | b'X' | b'o' => {
-            let value = match (is_wide, shorts) {
-                (true, _) => arguments.next::<u64>()?,
-                (false, 0) => arguments.next::<u32>()?.into(),
-                (false, 1) => (arguments.next::<u32>()? as u16).into(),
-                (false, _) => (arguments.next::<u32>()? as u8).into(),
-            };
-            print!([b'l', b'l', conversion], value)
+            print!(
+                [b'l', b'l', conversion],
+                integer(arguments)? << unused >> unused
+            )
         }
         b'c' => print!(b"c", arguments.next::<c_int>()?),
         b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => {
@@ -135,12 +135,11 @@ fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> 
         match length {
             Ok(length) if length < bytes => return Some(()),
             Ok(length) if length <= MOST_CONVERTED_BYTES => bytes = length + 1,
-            _ => {
-                text.truncate(start);
-                return None;
-            }
+            _ => break,
         }
     }
+    text.truncate(start);
+    None
 }
 
 /// Reads a string of at most 64 KiB from a kernel's address, up to the first unreadable byte.

@@ -39,12 +39,10 @@ impl OwnedArguments {
         if parameters.iter().any(|p| end(p) > block.len()) {
             return Err(CudaError::INVALID_VALUE);
         }
-        let from = |index: usize| {
-            block[parameters[index].offset_bytes as usize..]
-                .as_ptr()
-                .cast()
-        };
-        Ok(Self::new(parameters, from))
+        let first = |index: usize| parameters[index].offset_bytes as usize;
+        Ok(Self::new(parameters, |index| {
+            block[first(index)..].as_ptr().cast()
+        }))
     }
 
     fn new(parameters: &[Parameter], from: impl Fn(usize) -> *const c_void) -> Self {

@@ -61,9 +61,12 @@ pub struct Cta {
     gathers: Vec<Vec<Gather>>,
     /// Lanes of each warp that have not exited.
     present: Vec<u32>,
-    alive: u32,
-    merge_due: bool,
-    exchanged: bool,
+    /// Number of threads that have not exited.
+    pub alive: u32,
+    /// Set when all threads have passed a barrier, so that all log entries precede it. The scheduler resets it.
+    pub merge_due: bool,
+    /// Set when an exchange between lanes has completed. The scheduler resets it.
+    pub exchanged: bool,
 }
 
 impl Cta {
@@ -96,25 +99,6 @@ impl Cta {
     /// Returns the result for a thread that waited.
     pub fn answer(&self, thread: u32) -> u64 {
         self.answers[thread as usize]
-    }
-
-    pub fn alive(&self) -> u32 {
-        self.alive
-    }
-
-    /// Returns whether all threads have passed a barrier since the last call, so that all log entries precede the barrier.
-    pub fn take_merge_due(&mut self) -> bool {
-        std::mem::take(&mut self.merge_due)
-    }
-
-    /// Like [`take_merge_due`](Self::take_merge_due), but without resetting the flag.
-    pub fn is_merge_due(&self) -> bool {
-        self.merge_due
-    }
-
-    /// Returns whether an exchange between lanes has completed since the last call.
-    pub fn take_exchanged(&mut self) -> bool {
-        std::mem::take(&mut self.exchanged)
     }
 
     /// Makes a thread arrive at a barrier, and wait there if `wait` is set. `expected` 0 means all threads. Returns `true`
@@ -191,10 +175,9 @@ impl Cta {
     ) -> bool {
         let (warp, lane) = (thread / WARP_LANES, (thread % WARP_LANES) as usize);
         // A lane outside its own mask exchanges with itself alone: CUDA leaves the result undefined.
-        let mask = if mask >> lane & 1 == 1 {
-            mask
-        } else {
-            1 << lane
+        let mask = match mask >> lane & 1 {
+            1 => mask,
+            _ => 1 << lane,
         };
         let pending = &mut self.gathers[warp as usize];
         let is_same = |gather: &Gather| gather.mask == mask && gather.purpose == purpose;
@@ -254,12 +237,11 @@ impl Cta {
     pub fn release_active_mask(&mut self, warp: u32) -> bool {
         let first = (warp * WARP_LANES) as usize;
         let last = self.states.len().min(first + WARP_LANES as usize);
-        let sites = self.states[first..last]
-            .iter()
-            .filter_map(|state| match state {
-                State::ActiveMask(site) => Some(*site),
-                _ => None,
-            });
+        let states = self.states[first..last].iter();
+        let sites = states.filter_map(|state| match state {
+            State::ActiveMask(site) => Some(*site),
+            _ => None,
+        });
         let Some(site) = sites.min() else {
             return false;
         };
@@ -283,11 +265,14 @@ impl Cta {
         let complete = |barrier: &Barrier| {
             !barrier.waiting.is_empty() && barrier.arrived + exited >= barrier.expected
         };
-        let ids: Vec<usize> = (0..BARRIERS)
-            .filter(|&id| complete(&self.barriers[id]))
-            .collect();
-        ids.iter().for_each(|&id| self.release(id));
-        !ids.is_empty()
+        let mut any = false;
+        for id in 0..BARRIERS {
+            if complete(&self.barriers[id]) {
+                self.release(id);
+                any = true;
+            }
+        }
+        any
     }
 
     /// Lists the waiting threads: "threads 0-31 wait at barrier 0 (32 of 64 arrived), …".
@@ -296,14 +281,12 @@ impl Cta {
         let mut thread = 0;
         while thread < self.states.len() {
             let state = self.states[thread];
-            let run = self.states[thread..]
-                .iter()
-                .take_while(|&&other| other == state)
-                .count();
-            let threads = if run == 1 {
-                format!("thread {thread} waits")
-            } else {
-                format!("threads {thread}-{} wait", thread + run - 1)
+            let mut same = self.states[thread..].iter();
+            let run = same.position(|&other| other != state);
+            let end = run.map_or(self.states.len(), |run| thread + run);
+            let threads = match end - thread {
+                1 => format!("thread {thread} waits"),
+                _ => format!("threads {thread}-{} wait", end - 1),
             };
             match state {
                 State::Barrier(id) => {
@@ -318,7 +301,7 @@ impl Cta {
                 }
                 State::Ready | State::ActiveMask(_) | State::Exited => {}
             }
-            thread += run;
+            thread = end;
         }
         parts.join(", ")
     }

@@ -28,7 +28,7 @@ pub struct SignalRecord {
     pub knows_address: bool,
 }
 
-const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+pub const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 const ALTERNATE_STACK_BYTES: usize = 64 << 10;
 /// Bit of the page fault's error code: the access was a write.
 const PAGE_FAULT_WRITE: i64 = 2;
@@ -142,13 +142,8 @@ pub fn reset_floating_point() {
 }
 
 pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<LogEntry>) -> Failure {
-    let SignalRecord {
-        signal,
-        address,
-        is_write,
-        knows_address,
-    } = record;
-    match signal {
+    let (address, knows_address) = (record.address, record.knows_address);
+    match record.signal {
         libc::SIGFPE => worker.describe(
             CudaError::LAUNCH_FAILURE,
             "integer division by zero, or of the smallest integer by -1 (a GPU would continue with an arbitrary result)",
@@ -173,7 +168,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
             let Some(address) = address else {
                 return worker.describe(CudaError::ILLEGAL_ADDRESS, "out-of-bounds access: it used an address that cannot exist");
             };
-            let verb = match (knows_address, is_write) {
+            let verb = match (knows_address, record.is_write) {
                 (false, _) => "used",
                 (true, true) => "wrote to",
                 (true, false) => "read from",

@@ -16,7 +16,7 @@ pub enum Pause {
     Waiting,
     /// The thread polls in a loop, so other warps run first.
     Yielded,
-    /// A warp of a kernel without fibers has reached its end or a barrier.
+    /// A warp whose threads run in a loop has reached its end or a barrier.
     WarpDone,
     LogFull,
     /// The CUDA thread has ended in the middle of a function.
@@ -110,8 +110,8 @@ impl StackPool {
         let first = mapping.base() as usize;
         for number in 0..self.slab {
             let ends = (first + number * bytes, first + (number + 1) * bytes);
-            self.free
-                .push(FiberStack::part(mapping.clone(), ends, number));
+            let stack = FiberStack::part(mapping.clone(), ends, number);
+            self.free.push(stack);
         }
         self.made += self.slab;
         Ok(())
@@ -121,17 +121,11 @@ impl StackPool {
         if self.free.is_empty() && self.slab > 1 {
             self.add_slab()?;
         }
-        match self.free.pop() {
-            Some(stack) => Ok(stack),
-            None => {
-                self.made += 1;
-                FiberStack::new(self.stack_bytes, self.made)
-            }
+        if let Some(stack) = self.free.pop() {
+            return Ok(stack);
         }
-    }
-
-    pub fn give(&mut self, stack: FiberStack) {
-        self.free.push(stack);
+        self.made += 1;
+        FiberStack::new(self.stack_bytes, self.made)
     }
 
     /// Reclaims the stack of a fiber, wherever it stopped.
@@ -143,7 +137,7 @@ impl StackPool {
             // SAFETY: this function's contract requires that nothing on the stack needs to be dropped.
             unsafe { fiber.force_reset() };
         }
-        self.give(fiber.into_stack());
+        self.free.push(fiber.into_stack());
     }
 }
 

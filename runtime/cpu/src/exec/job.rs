@@ -156,8 +156,7 @@ impl Job {
     }
 
     pub fn cta_coordinates(&self, cta: u64) -> [u32; 3] {
-        let [x, y, _] = self.active.launch.grid.map(u64::from);
-        [(cta % x) as u32, (cta / x % y) as u32, (cta / x / y) as u32]
+        self.active.launch.cta_coordinates(cta as u32)
     }
 
     /// Stops the launch; keeps the first failure.

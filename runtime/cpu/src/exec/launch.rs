@@ -8,7 +8,7 @@ use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, given, p
 use crate::exec::job::{Arguments, Job};
 use crate::exec::pool;
 use crate::memory;
-use crate::memory::copies::{KIND_DEFAULT, Rows, copy_rows};
+use crate::memory::copies::{KIND_DEFAULT, copy_rows};
 use crate::memory::memset::fill_bytes;
 use crate::record::probed::Probed;
 use crate::registry::{self, Kernel};
@@ -89,7 +89,7 @@ pub fn check(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
     }
-    if grid.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u32::MAX) {
+    if grid.map(u128::from).iter().product::<u128>() > u128::from(u32::MAX) {
         let name = &kernel.display_name;
         session().warning(format_args!("kernel {name}: a grid of {grid:?} has more than 2^32 - 1 CTAs, the most that a capture can number"));
         return Err(CudaError::INVALID_CONFIGURATION);
@@ -98,10 +98,9 @@ pub fn check(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
         return Err(CudaError::INVALID_VALUE);
     }
     if request.shared_bytes as u64 > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
-        return Err(if request.is_cooperative {
-            CudaError::COOPERATIVE_LAUNCH_TOO_LARGE
-        } else {
-            CudaError::INVALID_VALUE
+        return Err(match request.is_cooperative {
+            true => CudaError::COOPERATIVE_LAUNCH_TOO_LARGE,
+            false => CudaError::INVALID_VALUE,
         });
     }
     Ok(())
@@ -123,9 +122,7 @@ fn check_residency(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     let threads = extents(request.block).iter().product::<u32>() as c_int;
     let resident = occupancy(kernel, threads, request.shared_bytes)?;
     let most = u64::from(MULTIPROCESSORS) * resident as u64;
-    let ctas: u64 = (extents(request.grid).iter())
-        .map(|&n| u64::from(n))
-        .product();
+    let ctas: u64 = extents(request.grid).map(u64::from).iter().product();
     if ctas <= most {
         return Ok(());
     }
@@ -217,14 +214,9 @@ fn run(
         Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
         _ => None,
     };
-    let mut job = Job::new(
-        native.clone().unwrap_or_else(|| kernel.clone()),
-        Arguments(arguments),
-        active,
-        memory::ranges(),
-        grid_id,
-        workers,
-    );
+    let (arguments, ranges) = (Arguments(arguments), memory::ranges());
+    let chosen = native.clone().unwrap_or_else(|| kernel.clone());
+    let mut job = Job::new(chosen, arguments, active, ranges, grid_id, workers);
     job.running = running;
     if request.is_cooperative {
         job.cooperate();
@@ -251,10 +243,8 @@ fn run(
     }
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if kernel.probe == Probe::Count {
-        session.site_counts(
-            &job.active,
-            kernel.sites.iter().copied().zip(job.counts.lock().clone()),
-        );
+        let counts = job.counts.lock().clone();
+        session.site_counts(&job.active, kernel.sites.iter().copied().zip(counts));
     }
     if let Some(probed) = &job.probed {
         probed.finish(&job, elapsed_ns);
@@ -267,12 +257,8 @@ fn run(
     if let Some(running) = &job.running {
         session.launch_aggregated(running);
     }
-    session.launch_end(
-        &job.active,
-        job.accesses.load(Ordering::Relaxed),
-        elapsed_ns,
-        outcome,
-    );
+    let accesses = job.accesses.load(Ordering::Relaxed);
+    session.launch_end(&job.active, accesses, elapsed_ns, outcome);
     // As with an asynchronous failure, the launch succeeds and later calls fail.
     if let Some(failure) = failure {
         session.fault(&failure.text);
@@ -284,25 +270,15 @@ fn run(
 
 /// Runs a kernel's request; returns the requests that follow from it.
 fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
-    let children = match work {
+    let mut children = Vec::new();
+    match work {
         Work::Launch(child) => {
             let (arguments, parent) = (child.arguments.pointers(), Some(child.parent));
-            run(&child.kernel, child.request, arguments, stream, parent)?
+            children = run(&child.kernel, child.request, arguments, stream, parent)?;
         }
-        Work::Copy { to, from, bytes } => {
-            let rows = Rows::one(to, from, bytes);
-            copy_rows("a copy by a kernel", rows, KIND_DEFAULT, stream)?;
-            Vec::new()
-        }
-        Work::Fill {
-            address,
-            value,
-            bytes,
-        } => {
-            fill_bytes(address, value, bytes, stream)?;
-            Vec::new()
-        }
-    };
+        Work::Copy(rows) => copy_rows("a copy by a kernel", rows, KIND_DEFAULT, stream)?,
+        Work::Fill(address, value, bytes) => fill_bytes(address, value, bytes, stream)?,
+    }
     // No child follows a failed kernel.
     check_sticky()?;
     Ok(children)

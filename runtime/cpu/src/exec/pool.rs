@@ -5,7 +5,7 @@ use crate::exec::fiber::{DEFAULT_STACK_BYTES, may_have_guards, workers_for};
 use crate::exec::job::Job;
 use crate::exec::scheduler::Scheduler;
 use crate::exec::threads;
-use crate::exec::worker::{Mode, Worker};
+use crate::exec::worker::Worker;
 use crate::runtime::session;
 use parking_lot::{Condvar, Mutex};
 use std::ffi::CString;
@@ -78,10 +78,9 @@ pub fn worker_count() -> usize {
 pub fn slab_for(job: &Job) -> usize {
     let threads = job.threads() as usize;
     let stacks = threads.saturating_mul(job.ctas as usize);
-    if may_have_guards(stacks, pool().most_mappings) {
-        1
-    } else {
-        threads
+    match may_have_guards(stacks, pool().most_mappings) {
+        true => 1,
+        false => threads,
     }
 }
 
@@ -94,7 +93,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     let mut wanted = pool.workers.min(most).max(1);
     if job.grid_barrier.is_some() {
         wanted = most;
-    } else if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
+    } else if job.kernel.step.is_none() {
         wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
     }
     let mut state = pool.state.lock();
@@ -210,7 +209,7 @@ impl Pool {
     /// Doubles the number of workers, as far as the system can start threads.
     fn double_workers(&'static self, state: &mut State, job: &Job) {
         let mut most = MOST_WORKERS;
-        if job.kernel.needs_fibers {
+        if job.kernel.step.is_none() {
             most = workers_for(most, job.threads() as usize, self.most_mappings);
         }
         let wanted = (2 * state.running).min(most);
@@ -226,14 +225,10 @@ fn block_signals() {
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigfillset(&mut set);
-        for signal in [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGFPE,
-            libc::SIGILL,
-            libc::SIGABRT,
-            libc::SIGTRAP,
-        ] {
+        for signal in fault::SIGNALS
+            .into_iter()
+            .chain([libc::SIGABRT, libc::SIGTRAP])
+        {
             libc::sigdelset(&mut set, signal);
         }
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());

@@ -32,10 +32,8 @@ unsafe extern "C" fn visit(
     // SAFETY: the object has this many program headers.
     let headers =
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    for header in headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_TLS)
-    {
+    let mut headers = headers.iter();
+    if let Some(header) = headers.find(|header| header.p_type == libc::PT_TLS) {
         let first = info.dlpi_tls_data as u64;
         let last = first + header.p_memsz;
         if (first..last).contains(&search.address) {

@@ -56,24 +56,15 @@ pub fn start(
     work: fn(usize),
     argument: usize,
 ) -> std::io::Result<()> {
-    let started = Box::new(Started {
-        name,
-        work,
-        argument,
-    });
+    let started = Box::into_raw(Box::new((name, work, argument)));
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();
-    let started = Box::into_raw(started);
     // SAFETY: the attributes are initialised before they are used; `run` takes a `Started`.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
-        let error = libc::pthread_create(
-            thread.as_mut_ptr(),
-            attributes.as_ptr(),
-            run,
-            started.cast(),
-        );
+        let (place, with) = (thread.as_mut_ptr(), attributes.as_ptr());
+        let error = libc::pthread_create(place, with, run, started.cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         error
     };
@@ -85,18 +76,15 @@ pub fn start(
     Err(Error::from_raw_os_error(error))
 }
 
-struct Started {
-    name: CString,
-    work: fn(usize),
-    argument: usize,
-}
+/// A thread's name, its work, and the argument of that.
+type Started = (CString, fn(usize), usize);
 
 extern "C" fn run(started: *mut c_void) -> *mut c_void {
     NEVER_ENDS.set(true);
     // SAFETY: `start` leaked the box for this thread.
-    let started = unsafe { Box::from_raw(started.cast::<Started>()) };
+    let (name, work, argument) = *unsafe { Box::from_raw(started.cast::<Started>()) };
     // SAFETY: names the calling thread with a NUL-terminated string.
-    unsafe { libc::pthread_setname_np(libc::pthread_self(), started.name.as_ptr()) };
-    (started.work)(started.argument);
+    unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
+    work(argument);
     null_mut()
 }

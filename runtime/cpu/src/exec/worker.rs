@@ -12,33 +12,27 @@ use crate::record::logs::WarpLog;
 use crate::record::merge::LogEntry;
 use corosensei::trap::CoroutineTrapHandler;
 use std::cell::{Cell, RefCell};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// In a kernel, where a signal is a failure of the kernel.
     Kernel,
     /// In the runtime, where a signal is a bug.
+    #[default]
     Runtime,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub enum Mode {
-    /// Threads run one after the other, each with its own call.
-    Plain,
-    /// Threads run in a loop from one barrier to the next.
-    Loops(Step),
-    Fibers,
-}
-
+#[derive(Default)]
 pub struct Worker {
     /// Number, starting at 0, which its CTAs see as their multiprocessor.
     pub number: u32,
     job: Cell<*const Job>,
     /// The thread state of the launch's module on this worker.
     pub block: Cell<*mut SuperstepThread>,
-    pub mode: Cell<Mode>,
+    /// Runs threads in a loop from one barrier to the next; `None` if they are fibers.
+    pub step: Cell<Option<Step>>,
     pub place: Cell<Place>,
     pub cta_number: Cell<u64>,
     pub cta: RefCell<Cta>,
@@ -49,21 +43,18 @@ pub struct Worker {
     pub stack_floor: Cell<u64>,
     pub signal: Cell<Option<SignalRecord>>,
     pub failure: RefCell<Option<Failure>>,
-    /// Log of a warp whose threads run one after the other; allocated for the first traced kernel of that kind.
+    /// Log of a warp whose threads run in a loop; allocated for the first traced kernel of that kind.
     pub warp_log: RefCell<Option<WarpLog>>,
     /// Variables of threads that run in a loop: the first byte, and one past the last.
     pub frame: Cell<(*mut u8, *mut u8)>,
-    /// Whether the thread state identifies the running thread.
-    pub knows_thread: Cell<bool>,
-    /// CTAs to run in [`Mode::Loops`]: the first, and one past the last.
+    /// Whether the thread state does not identify the running thread.
+    pub forgets_thread: Cell<bool>,
+    /// CTAs to run in a loop: the first, and one past the last.
     pub ctas: Cell<(u64, u64)>,
-    /// The warp whose threads run one after the other.
+    /// The warp whose threads run in a loop.
     pub warp: Cell<u32>,
     /// Log of an unrecorded CTA, which is overwritten: the first word, and one past the last.
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
-    /// Next thread to run in [`Mode::Plain`]. `end_thread` is one past the last of the warp.
-    pub next_thread: Cell<u32>,
-    pub end_thread: Cell<u32>,
     /// `threadIdx` of each thread of a CTA of the current shape.
     tids: RefCell<([u32; 3], Vec<[u32; 3]>)>,
     pub last_range: Cell<(u64, u64)>,
@@ -84,28 +75,7 @@ impl Worker {
     pub fn new(number: u32) -> Self {
         Worker {
             number,
-            job: Cell::new(null()),
-            block: Cell::new(null_mut()),
-            mode: Cell::new(Mode::Plain),
-            place: Cell::new(Place::Runtime),
-            cta_number: Cell::new(0),
-            cta: RefCell::default(),
-            yielder: Cell::new(null()),
-            trap: Cell::new(None),
-            stack_floor: Cell::new(0),
-            signal: Cell::new(None),
-            failure: RefCell::new(None),
-            warp_log: RefCell::new(None),
-            frame: Cell::new((null_mut(), null_mut())),
-            knows_thread: Cell::new(true),
-            ctas: Cell::new((0, 0)),
-            warp: Cell::new(0),
-            discard: Cell::new(None),
-            next_thread: Cell::new(0),
-            end_thread: Cell::new(0),
-            tids: RefCell::default(),
-            last_range: Cell::new((0, 0)),
-            thread_locals: Cell::new((0, 0)),
+            ..Worker::default()
         }
     }
 
@@ -130,9 +100,8 @@ impl Worker {
         if *shape != block {
             *shape = block;
             tids.clear();
-            tids.extend(
-                (0..block.iter().product()).map(|thread| thread_coordinates(thread, block)),
-            );
+            let threads = 0..block.iter().product();
+            tids.extend(threads.map(|thread| thread_coordinates(thread, block)));
         }
     }
 
@@ -174,26 +143,6 @@ impl Worker {
         }
     }
 
-    /// Runs the threads of the current warp one after the other, on the plain fiber.
-    pub fn run_lanes(&self) {
-        let Some(job) = self.job() else {
-            return;
-        };
-        while self.next_thread.get() < self.end_thread.get() {
-            let thread = self.next_thread.replace(self.next_thread.get() + 1);
-            self.enter_thread(thread);
-            if let Some(log) = self.discard.get() {
-                self.set_log(log);
-            } else if let Some(log) = self.warp_log.borrow_mut().as_mut() {
-                log.begin((thread % WARP_LANES) as usize, self.log_cursor());
-            }
-            self.place.set(Place::Kernel);
-            // SAFETY: the thread state is filled in, and the arguments are those that the program passed for this kernel.
-            unsafe { (job.kernel.thunk)(job.arguments.0) };
-            self.place.set(Place::Runtime);
-        }
-    }
-
     /// Empties the log of the current warp; later entries belong to `lane`.
     pub fn open_warp_log(&self, lane: Option<usize>) {
         if let Some(log) = self.warp_log.borrow_mut().as_mut() {
@@ -208,21 +157,23 @@ impl Worker {
         log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
     }
 
+    /// Returns `blockIdx` and `threadIdx`.
+    pub fn coordinates(&self, job: &Job) -> [[u32; 3]; 2] {
+        let thread = thread_coordinates(self.thread(), job.active.launch.block);
+        [job.cta_coordinates(self.cta_number.get()), thread]
+    }
+
     /// Returns a failure whose text begins with the kernel, CTA and thread.
     pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
         let Some(job) = self.job() else {
-            return Failure {
-                error,
-                text: what.to_string(),
-            };
+            let text = what.to_string();
+            return Failure { error, text };
         };
-        let [x, y, z] = job.cta_coordinates(self.cta_number.get());
-        let [tx, ty, tz] = thread_coordinates(self.thread(), job.active.launch.block);
+        let [[x, y, z], [tx, ty, tz]] = self.coordinates(job);
         let kernel = &job.kernel.display_name;
-        let thread = if self.knows_thread.get() {
-            format!("thread ({tx},{ty},{tz})")
-        } else {
-            "one of its threads".to_owned()
+        let thread = match self.forgets_thread.get() {
+            true => "one of its threads".to_owned(),
+            false => format!("thread ({tx},{ty},{tz})"),
         };
         let text = format!("kernel {kernel}, CTA ({x},{y},{z}), {thread}: {what}");
         Failure { error, text }
@@ -230,7 +181,7 @@ impl Worker {
 }
 
 /// Returns `threadIdx` of thread `thread` in a CTA of shape `block`.
-pub fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
+fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
     [
         thread % block[0],
         thread / block[0] % block[1],

@@ -46,9 +46,11 @@ fn allocate(
 ) -> CudaResult {
     check_sticky()?;
     let format = *given(format)?;
-    let bits =
-        [format.x, format.y, format.z, format.w].map(|bits| u64::try_from(bits).unwrap_or(0));
-    let bits: u64 = bits.iter().sum();
+    let bits = [format.x, format.y, format.z, format.w];
+    let bits: u64 = bits
+        .map(|bits| u64::try_from(bits).unwrap_or(0))
+        .iter()
+        .sum();
     if place.is_null() || bits == 0 || !bits.is_multiple_of(8) || extent.width == 0 {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -57,10 +59,8 @@ fn allocate(
     let row = extent.width.checked_mul(element_bytes as usize);
     let pitch = memory::pitch_of(row.ok_or(too_large)?)?;
     let rows = extent.height.max(1).checked_mul(extent.depth.max(1));
-    let bytes = rows
-        .and_then(|rows| rows.checked_mul(pitch))
-        .ok_or(too_large)?;
-    let address = memory::allocate(bytes, AllocationKind::Array)?;
+    let bytes = rows.and_then(|rows| rows.checked_mul(pitch));
+    let address = memory::allocate(bytes.ok_or(too_large)?, AllocationKind::Array)?;
     let array = Array {
         address,
         pitch_bytes: pitch as u64,
@@ -78,10 +78,8 @@ fn part(handle: *const c_void, x: usize, y: usize) -> Result<(u64, u64), CudaErr
     if x as u64 > array.pitch_bytes || y >= array.extent.height.max(1) {
         return Err(CudaError::INVALID_VALUE);
     }
-    Ok((
-        array.address + y as u64 * array.pitch_bytes + x as u64,
-        array.pitch_bytes,
-    ))
+    let pitch = array.pitch_bytes;
+    Ok((array.address + y as u64 * pitch + x as u64, pitch))
 }
 
 #[unsafe(no_mangle)]
@@ -180,11 +178,8 @@ fn in_rows(
             return Err(CudaError::INVALID_VALUE);
         }
         let piece = (row_bytes - column).min(bytes as u64 - done);
-        copy(
-            array.address + row * array.pitch_bytes + column,
-            done,
-            piece,
-        )?;
+        let address = array.address + row * array.pitch_bytes + column;
+        copy(address, done, piece)?;
         (column, row, done) = (0, row + 1, done + piece);
     }
     Ok(())

@@ -38,19 +38,20 @@ pub fn check_side(
         ));
         Err(CudaError::INVALID_VALUE)
     };
-    match memory::find(address) {
-        Some(target) if target.end() - address < bytes => {
-            let over = bytes - (target.end() - address);
+    match memory::find(address, |block| {
+        (block.address, block.bytes, block.is_host())
+    }) {
+        Some((start, size, _)) if start + size - address < bytes => {
+            let over = bytes - (start + size - address);
             fail(format_args!(
-                "is in the {}-byte allocation at {:#x}, which ends {over} bytes too early",
-                target.bytes, target.address
+                "is in the {size}-byte allocation at {start:#x}, which ends {over} bytes too early"
             ))
         }
-        Some(target) => Ok(!target.is_host()),
-        None if must_be_device == Some(true) => fail(format_args!(
-            "is not device memory: {}",
-            memory::locate(address)
-        )),
+        Some((.., is_host)) => Ok(!is_host),
+        None if must_be_device == Some(true) => {
+            let location = memory::locate(address);
+            fail(format_args!("is not device memory: {location}"))
+        }
         None => Ok(false),
     }
 }
@@ -108,12 +109,10 @@ pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaR
         return sides(kind).map(drop);
     }
     let direction = check_rows(call, &rows, kind)?;
-    let (count, bytes) = (rows.rows, rows.bytes);
     let is_dense = rows.to_pitch == rows.bytes && rows.from_pitch == rows.bytes;
-    let (count, bytes) = if is_dense {
-        (1, bytes * count)
-    } else {
-        (count, bytes)
+    let (count, bytes) = match is_dense {
+        true => (1, rows.bytes * rows.rows),
+        false => (rows.rows, rows.bytes),
     };
     for row in 0..count {
         let to = rows.to + row * rows.to_pitch;

@@ -1,6 +1,7 @@
 //! `cudaMemcpy3D`: boxes of pitched memory and of arrays.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given};
+use crate::memory::arrays;
 use crate::memory::copies::{Rows, check_rows, copy_rows};
 use crate::streams::graphs::{Kind, submit};
 use crate::streams::{default_of, stream_id};
@@ -18,43 +19,29 @@ fn side_3d(
         let base = pitched.ptr as u64;
         (base, pitched.pitch as u64, pitched.ysize, 1)
     } else {
-        let array = crate::memory::arrays::get(array)?;
-        let height = array.extent.height.max(1);
-        (
-            array.address,
-            array.pitch_bytes,
-            height,
-            array.element_bytes,
-        )
+        let array = arrays::get(array)?;
+        let (height, element) = (array.extent.height.max(1), array.element_bytes);
+        (array.address, array.pitch_bytes, height, element)
     };
-    if base == 0 {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    let slice = pitch.checked_mul(height as u64);
-    let first = slice.and_then(|slice| {
+    let place = || {
+        let slice = pitch.checked_mul(height as u64)?;
         let z = (position.z as u64).checked_mul(slice)?;
         let y = (position.y as u64).checked_mul(pitch)?;
         let x = (position.x as u64).checked_mul(element)?;
-        base.checked_add(z)?.checked_add(y)?.checked_add(x)
-    });
-    match (first, slice) {
-        (Some(first), Some(slice)) => Ok((first, pitch, slice)),
-        _ => Err(CudaError::INVALID_VALUE),
-    }
+        let first = base.checked_add(z)?.checked_add(y)?.checked_add(x)?;
+        (base != 0).then_some((first, pitch, slice))
+    };
+    place().ok_or(CudaError::INVALID_VALUE)
 }
 
 pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
-    let (to, to_pitch, to_slice) = side_3d(
-        copy.destination_array,
-        copy.destination_position,
-        copy.destination,
-    )?;
+    let (array, position) = (copy.destination_array, copy.destination_position);
+    let (to, to_pitch, to_slice) = side_3d(array, position, copy.destination)?;
     let (from, from_pitch, from_slice) =
         side_3d(copy.source_array, copy.source_position, copy.source)?;
     // If either side is an array, the width is in elements.
-    let array = crate::memory::arrays::get(copy.source_array)
-        .or_else(|_| crate::memory::arrays::get(copy.destination_array));
+    let array = arrays::get(copy.source_array).or_else(|_| arrays::get(copy.destination_array));
     let element_bytes = array.map_or(1, |array| array.element_bytes);
     let bytes = (copy.extent.width as u64).checked_mul(element_bytes);
     let bytes = bytes.ok_or(CudaError::INVALID_VALUE)?;

@@ -20,6 +20,9 @@ pub struct Block {
     /// Size as requested.
     pub bytes: u64,
     pub kind: AllocationKind,
+    /// Whether kernels access it as global memory, unlike `__constant__` variables.
+    pub is_global: bool,
+    /// Its memory; `None` if the program owns that.
     mapping: Option<Mapping>,
 }
 
@@ -32,9 +35,14 @@ impl Block {
         address.wrapping_sub(self.address) < self.bytes
     }
 
-    /// Returns whether the program owns the memory (`cudaHostRegister`).
+    /// Returns whether copies treat it as host memory.
+    pub fn is_host(&self) -> bool {
+        self.kind == AllocationKind::Pinned
+    }
+
+    /// Returns whether the program owns the memory and registered it (`cudaHostRegister`).
     pub fn is_registered(&self) -> bool {
-        self.mapping.is_none()
+        self.mapping.is_none() && self.is_host()
     }
 
     /// Returns the pages past the end of the block that are accessible on a GPU, as (first byte, one past the last).
@@ -46,10 +54,10 @@ impl Block {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub struct Location {
-    /// Address and bytes.
-    pub block: (u64, u64),
+/// The block nearest to an address.
+#[derive(Debug)]
+pub struct Location<'a> {
+    pub block: &'a Block,
     pub relation: Relation,
 }
 
@@ -74,9 +82,8 @@ pub struct Heap {
 impl Heap {
     /// Allocates `bytes` zeroed bytes (at least 1); `None` if memory is exhausted.
     pub fn allocate(&mut self, bytes: u64, kind: AllocationKind) -> Option<u64> {
-        let used = usize::try_from(bytes)
-            .ok()?
-            .checked_next_multiple_of(ALIGNMENT_BYTES)?;
+        let used = usize::try_from(bytes).ok()?;
+        let used = used.checked_next_multiple_of(ALIGNMENT_BYTES)?;
         let pages = used.checked_next_multiple_of(PAGE_BYTES)?;
         let tail = match kind {
             AllocationKind::Device => usize::try_from(DEVICE_PAGE_BYTES).ok()?,
@@ -86,15 +93,14 @@ impl Heap {
         mapping.open(GUARD_BYTES, pages).ok()?;
         let address = mapping.base() as u64 + (GUARD_BYTES + pages - used) as u64;
         self.live_bytes += bytes;
-        self.live.insert(
+        let block = Block {
             address,
-            Block {
-                address,
-                bytes,
-                kind,
-                mapping: Some(mapping),
-            },
-        );
+            bytes,
+            kind,
+            is_global: true,
+            mapping: Some(mapping),
+        };
+        self.live.insert(address, block);
         Some(address)
     }
 
@@ -107,11 +113,8 @@ impl Heap {
         let (Some(mapping), Some((first, end))) = (&block.mapping, block.tail()) else {
             return false;
         };
-        let offset = first - mapping.base() as u64;
-        (first..end).contains(&address)
-            && mapping
-                .open(offset as usize, (end - first) as usize)
-                .is_ok()
+        let (offset, bytes) = (first - mapping.base() as u64, end - first);
+        (first..end).contains(&address) && mapping.open(offset as usize, bytes as usize).is_ok()
     }
 
     /// Returns whether `address` is in the memory that a GPU maps past the end of a block.
@@ -123,8 +126,14 @@ impl Heap {
         })
     }
 
-    /// Adds host memory that the program owns; `false` if it overlaps a block.
-    pub fn register(&mut self, address: u64, bytes: u64) -> bool {
+    /// Adds memory that the program owns; `false` if it overlaps a block.
+    pub fn register(
+        &mut self,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+        is_global: bool,
+    ) -> bool {
         let Some(end) = address.checked_add(bytes) else {
             return false;
         };
@@ -136,7 +145,8 @@ impl Heap {
         let block = Block {
             address,
             bytes,
-            kind: AllocationKind::Pinned,
+            kind,
+            is_global,
             mapping: None,
         };
         self.live.insert(address, block);
@@ -169,17 +179,19 @@ impl Heap {
             }
         }
         while self.freed.len() > QUARANTINE_COUNT || self.freed_bytes > QUARANTINE_BYTES {
-            let oldest = self.freed.pop_front();
-            self.freed_bytes -= oldest
-                .and_then(|block| block.mapping)
-                .map_or(0, |mapping| mapping.bytes());
+            let oldest = self.freed.pop_front().and_then(|block| block.mapping);
+            self.freed_bytes -= oldest.map_or(0, |mapping| mapping.bytes());
         }
         true
     }
 
-    /// Frees all blocks; returns their addresses.
+    /// Frees all blocks but variables; returns their addresses.
     pub fn clear(&mut self) -> Vec<u64> {
-        let addresses: Vec<u64> = self.live.keys().copied().collect();
+        let blocks = self.live.values();
+        let addresses: Vec<u64> = blocks
+            .filter(|block| !matches!(block.kind, AllocationKind::Symbol { .. }))
+            .map(|block| block.address)
+            .collect();
         for &address in &addresses {
             self.free(address);
         }
@@ -187,47 +199,36 @@ impl Heap {
     }
 
     /// Locates `address` in relation to the nearest block; `None` if nothing is allocated.
-    pub fn locate(&self, address: u64) -> Option<Location> {
-        let at = |relation| {
-            move |block: &Block| Location {
-                block: (block.address, block.bytes),
-                relation,
-            }
-        };
+    pub fn locate(&self, address: u64) -> Option<Location<'_>> {
+        let contains = |block: &&Block| block.contains(address);
         let (mut below, mut above) = (self.live.range(..=address), self.live.range(address..));
         let below = below.next_back().map(|(_, block)| block);
-        let inside = below
-            .filter(|block| block.contains(address))
-            .map(at(Relation::Inside));
-        let is_freed = |block: &&Block| block.contains(address);
-        let freed = || {
-            self.freed
-                .iter()
-                .rev()
-                .find(is_freed)
-                .map(at(Relation::Freed))
+        let above = above.next().map(|(_, block)| block);
+        let freed = || self.freed.iter().rev().find(contains);
+        let before = above.map_or(u64::MAX, |block| block.address - address);
+        let (block, relation) = if let Some(block) = below.filter(contains) {
+            (block, Relation::Inside)
+        } else if let Some(block) = freed() {
+            (block, Relation::Freed)
+        } else if let Some(block) = below.filter(|block| address - block.end() < before) {
+            (block, Relation::After(address - block.end()))
+        } else {
+            (above?, Relation::Before(before))
         };
-        inside.or_else(freed).or_else(|| {
-            let after = below.map(|block| (address - block.end(), block));
-            let before = above
-                .next()
-                .map(|(_, block)| (block.address - address, block));
-            match (after, before) {
-                (Some((after, block)), before)
-                    if before.is_none_or(|(before, _)| after < before) =>
-                {
-                    Some(at(Relation::After(after))(block))
-                }
-                (_, before) => before.map(|(before, block)| at(Relation::Before(before))(block)),
-            }
-        })
+        Some(Location { block, relation })
     }
 }
 
-impl std::fmt::Display for Location {
+impl std::fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (address, bytes) = self.block;
-        let block = format_args!("the {bytes}-byte allocation at {address:#x}");
+        let (address, bytes) = (self.block.address, self.block.bytes);
+        let block = match (&self.block.kind, self.relation) {
+            (AllocationKind::Symbol { name }, Relation::Inside) => format!("variable {name}"),
+            (AllocationKind::Symbol { name }, _) => {
+                format!("variable {name} ({bytes} bytes at {address:#x})")
+            }
+            _ => format!("the {bytes}-byte allocation at {address:#x}"),
+        };
         match self.relation {
             Relation::Inside => write!(f, "inside {block}"),
             Relation::Freed => write!(f, "inside {block}, which was freed"),

@@ -25,21 +25,14 @@ fn fill_rows(
         return Err(CudaError::INVALID_PITCH);
     }
     let span = span(rows as u64, width as u64, pitch as u64)?;
-    check_side(
-        "cudaMemset",
-        "destination",
-        address as u64,
-        span,
-        Some(true),
-    )?;
-    let is_dense = pitch == width || rows == 1;
-    let (count, bytes) = if is_dense {
-        (1, width * rows)
-    } else {
-        (rows, width)
+    let address = address as u64;
+    check_side("cudaMemset", "destination", address, span, Some(true))?;
+    let (count, bytes) = match pitch == width || rows == 1 {
+        true => (1, width * rows),
+        false => (rows, width),
     };
     for row in 0..count {
-        let first = address as u64 + (row * pitch) as u64;
+        let first = address + (row * pitch) as u64;
         // SAFETY: the whole span was checked against its allocation.
         unsafe { std::ptr::write_bytes(first as *mut u8, value as u8, bytes) };
         session().memset(first, bytes as u64, value as u8, stream);
@@ -50,13 +43,8 @@ fn fill_rows(
 /// Performs a memset that a kernel requested, possibly in the device heap.
 pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
     if crate::device_calls::device_heap::range_of(address).is_none() {
-        check_side(
-            "a kernel's memset",
-            "destination",
-            address,
-            bytes,
-            Some(true),
-        )?;
+        let call = "a kernel's memset";
+        check_side(call, "destination", address, bytes, Some(true))?;
     }
     // SAFETY: the bytes are in an allocation, or in the device heap, whose blocks are not checked.
     unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes as usize) };
@@ -67,9 +55,8 @@ pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> Cuda
 /// Fills rows of 1-, 2- or 4-byte elements, for a graph node.
 pub fn fill_elements(fill: &cudaMemsetParams, stream: *mut c_void) -> CudaResult {
     let (width, height, pitch) = (fill.width, fill.height, fill.pitch);
-    let bytes = width
-        .checked_mul(fill.elementSize as usize)
-        .ok_or(CudaError::INVALID_VALUE)?;
+    let bytes = width.checked_mul(fill.elementSize as usize);
+    let bytes = bytes.ok_or(CudaError::INVALID_VALUE)?;
     // Checks and records the rows as a memset of bytes.
     fill_rows(fill.dst, pitch, fill.value as c_int, bytes, height, stream)?;
     if fill.elementSize == 1 {
@@ -95,9 +82,9 @@ fn fill_3d(
 ) -> CudaResult {
     let slice = pitched.pitch.checked_mul(pitched.ysize);
     for z in 0..extent.depth {
-        let first = slice
-            .and_then(|slice| (pitched.ptr as usize).checked_add(z.checked_mul(slice)?))
-            .ok_or(CudaError::INVALID_VALUE)? as *mut c_void;
+        let first =
+            slice.and_then(|slice| (pitched.ptr as usize).checked_add(z.checked_mul(slice)?));
+        let first = first.ok_or(CudaError::INVALID_VALUE)? as *mut c_void;
         let (width, rows) = (extent.width, extent.height);
         fill_rows(first, pitched.pitch, value, width, rows, stream)?;
     }

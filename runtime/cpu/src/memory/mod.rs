@@ -14,7 +14,6 @@ use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::mapping::PAGE_BYTES;
 use crate::memory::heap::{Block, Heap, Relation};
 use crate::memory::ranges::Ranges;
-use crate::registry;
 use crate::runtime::session;
 use crate::streams::graphs;
 use cudarc::runtime::sys::{cudaExtent, cudaMemoryType, cudaPitchedPtr, cudaPointerAttributes};
@@ -30,74 +29,31 @@ const PITCH_BYTES: usize = 512;
 #[derive(Default)]
 struct Memory {
     heap: Heap,
-    /// The number of symbols, and the ranges of global memory; `None` after a change.
-    ranges: Option<(usize, Arc<Ranges>)>,
+    /// Ranges of global memory; `None` after a change.
+    ranges: Option<Arc<Ranges>>,
 }
 
 static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    pub address: u64,
-    pub bytes: u64,
-    pub kind: AllocationKind,
+/// Passes the block that contains `address` to `read`, which must not use this module.
+pub fn find<T>(address: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
+    MEMORY.lock().heap.find(address).map(read)
 }
 
-impl Target {
-    pub fn end(&self) -> u64 {
-        self.address + self.bytes
-    }
-
-    /// Returns whether copies treat it as host memory.
-    pub fn is_host(&self) -> bool {
-        self.kind == AllocationKind::Pinned
-    }
-}
-
-pub fn find(address: u64) -> Option<Target> {
-    let memory = MEMORY.lock();
-    if let Some(block) = memory.heap.find(address) {
-        return Some(Target {
-            address: block.address,
-            bytes: block.bytes,
-            kind: block.kind.clone(),
-        });
-    }
-    drop(memory);
-    let symbol = registry::symbols()
-        .into_iter()
-        .find(|symbol| address.wrapping_sub(symbol.address) < symbol.bytes)?;
-    Some(Target {
-        address: symbol.address,
-        bytes: symbol.bytes,
-        kind: AllocationKind::Symbol { name: symbol.name },
-    })
+/// Adds memory that the program owns, such as variables; `false` if it overlaps other memory.
+pub fn register(address: u64, bytes: u64, kind: AllocationKind, is_global: bool) -> bool {
+    let mut memory = MEMORY.lock();
+    memory.ranges = None;
+    memory.heap.register(address, bytes, kind, is_global)
 }
 
 pub fn ranges() -> Arc<Ranges> {
-    let symbol_count = registry::symbol_count();
-    let mut memory = MEMORY.lock();
-    if let Some((count, ranges)) = &memory.ranges
-        && *count == symbol_count
-    {
-        return ranges.clone();
-    }
-    let mut list: Vec<(u64, u64)> = memory
-        .heap
-        .iter()
-        .map(|block| (block.address, block.end()))
-        .collect();
-    let symbols = registry::symbols()
-        .into_iter()
-        .filter(|symbol| symbol.is_global);
-    list.extend(symbols.map(|symbol| (symbol.address, symbol.address + symbol.bytes)));
-    let ranges = Arc::new(Ranges::new(list));
-    memory.ranges = Some((symbol_count, ranges.clone()));
-    ranges
-}
-
-pub fn is_global(address: u64) -> bool {
-    ranges().find(address).is_some()
+    let Memory { heap, ranges } = &mut *MEMORY.lock();
+    let global = || {
+        let blocks = heap.iter().filter(|block| block.is_global);
+        Ranges::new(blocks.map(|block| (block.address, block.end())).collect())
+    };
+    ranges.get_or_insert_with(|| Arc::new(global())).clone()
 }
 
 /// Returns whether `address` is in the memory that a GPU maps past the end of an allocation.
@@ -117,42 +73,16 @@ pub fn locate(address: u64) -> String {
     if address < PAGE_BYTES as u64 {
         return "a null pointer or a small number in place of a pointer".to_owned();
     }
-    let location = MEMORY.lock().heap.locate(address);
-    let mut symbols = registry::symbols();
-    symbols.retain(|symbol| symbol.is_global);
-    let heap_distance = match &location {
-        None => u64::MAX,
-        Some(location) => match location.relation {
-            Relation::Inside | Relation::Freed => return location.to_string(),
-            Relation::After(distance) | Relation::Before(distance) => distance,
-        },
-    };
-    // A variable may be nearer than any allocation.
-    let nearest = symbols.iter().map(|symbol| {
-        let after = address.wrapping_sub(symbol.address + symbol.bytes);
-        let before = symbol.address.wrapping_sub(address);
-        (after.min(before), after <= before, symbol)
+    let memory = MEMORY.lock();
+    let location = memory.heap.locate(address);
+    let near = location.filter(|location| match location.relation {
+        Relation::Inside | Relation::Freed => true,
+        Relation::After(distance) | Relation::Before(distance) => distance <= NEAR_BYTES,
     });
-    match nearest.min_by_key(|entry| entry.0) {
-        Some((_, _, symbol)) if address.wrapping_sub(symbol.address) < symbol.bytes => {
-            format!("inside variable {}", symbol.name)
-        }
-        Some((distance, is_after, symbol)) if distance < heap_distance.min(NEAR_BYTES) => {
-            let side = if is_after {
-                "past the end of"
-            } else {
-                "before"
-            };
-            format!(
-                "{distance} bytes {side} variable {} ({} bytes at {:#x})",
-                symbol.name, symbol.bytes, symbol.address
-            )
-        }
-        _ => match location {
-            Some(location) if heap_distance <= NEAR_BYTES => location.to_string(),
-            _ => "far from any allocation".to_owned(),
-        },
-    }
+    near.map_or_else(
+        || "far from any allocation".to_owned(),
+        |near| near.to_string(),
+    )
 }
 
 /// Returns the machine's physical memory in bytes, which programs see as the device's.
@@ -178,32 +108,21 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     let address = address.ok_or(CudaError::MEMORY_ALLOCATION)?;
     memory.ranges = None;
     devices::allocated(address);
-    session().allocate(
-        AllocatedBy::Caller,
-        devices::current(),
-        address,
-        bytes,
-        kind,
-    );
+    let (by, device) = (AllocatedBy::Caller, devices::current());
+    session().allocate(by, device, address, bytes, kind);
     Ok(address)
 }
 
 /// Frees memory from [`allocate`]; `accept` selects the kinds that the caller may free.
 pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
     check_sticky()?;
-    if address == 0
-        || free_block(address, |block| {
-            !block.is_registered() && accept(&block.kind)
-        })
-    {
+    let may_free = |block: &Block| !block.is_registered() && accept(&block.kind);
+    if address == 0 || free_block(address, may_free) {
         return Ok(());
     }
-    let location = match MEMORY.lock().heap.locate(address) {
-        Some(location) => location.to_string(),
-        None => "nothing is allocated".to_owned(),
-    };
     session().warning(format_args!(
-        "the program frees address {address:#x}, where no allocation of the right kind starts: {location}"
+        "the program frees address {address:#x}, where no allocation of the right kind starts: {}",
+        locate(address)
     ));
     Err(CudaError::INVALID_VALUE)
 }
@@ -253,25 +172,26 @@ fn allocate_into(place: *mut *mut c_void, bytes: usize, kind: AllocationKind) ->
 fn device_pointer(host: *mut c_void) -> Result<*mut c_void, CudaError> {
     check_sticky()?;
     // Host and device share one address space.
-    find(host as u64)
-        .filter(|target| target.is_host())
-        .map(|_| host)
-        .ok_or(CudaError::INVALID_VALUE)
+    match find(host as u64, Block::is_host) {
+        Some(true) => Ok(host),
+        _ => Err(CudaError::INVALID_VALUE),
+    }
 }
 
 fn attributes_of(pointer: *const c_void) -> cudaPointerAttributes {
     use cudaMemoryType::*;
     let pointer = pointer.cast_mut();
     let null = std::ptr::null_mut();
-    let target = find(pointer as u64);
-    let device = (target.as_ref()).map_or(0, |target| devices::of(target.address));
-    let kind = target.map(|target| target.kind);
-    let (type_, device, devicePointer, hostPointer) = match kind {
-        None => (cudaMemoryTypeUnregistered, -2, null, pointer),
-        Some(AllocationKind::Pinned) => (cudaMemoryTypeHost, device, pointer, pointer),
-        Some(AllocationKind::Managed) => (cudaMemoryTypeManaged, device, pointer, pointer),
-        Some(_) => (cudaMemoryTypeDevice, device, pointer, null),
-    };
+    let found = find(pointer as u64, |block| {
+        let device = devices::of(block.address);
+        match block.kind {
+            AllocationKind::Pinned => (cudaMemoryTypeHost, device, pointer, pointer),
+            AllocationKind::Managed => (cudaMemoryTypeManaged, device, pointer, pointer),
+            _ => (cudaMemoryTypeDevice, device, pointer, null),
+        }
+    });
+    let unknown = (cudaMemoryTypeUnregistered, -2, null, pointer);
+    let (type_, device, devicePointer, hostPointer) = found.unwrap_or(unknown);
     cudaPointerAttributes {
         type_,
         device,
@@ -314,11 +234,9 @@ cuda! {
             return Err(CudaError::INVALID_VALUE);
         }
         let (address, bytes) = (pointer as u64, bytes as u64);
-        let mut memory = MEMORY.lock();
-        if !memory.heap.register(address, bytes) {
+        if !register(address, bytes, AllocationKind::Pinned, true) {
             return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        memory.ranges = None;
         session().allocate(AllocatedBy::Caller, 0, address, bytes, AllocationKind::Pinned);
         Ok(())
     }

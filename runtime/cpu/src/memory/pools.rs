@@ -10,18 +10,13 @@ use std::ffi::{c_int, c_void};
 
 #[derive(Debug, Default)]
 struct Pool {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
     /// Attributes that the program set, by number.
     set: BTreeMap<c_int, u64>,
     used_bytes: u64,
     most_used_bytes: u64,
 }
 
-static POOLS: Handles<Pool> = Handles::new();
+static POOLS: Handles<Mutex<Pool>> = Handles::new();
 /// Default and current pool of each device.
 static OF_DEVICES: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMap::new());
 /// Pool and bytes of live allocations, by address.
@@ -40,7 +35,7 @@ const READ_AND_WRITE: c_int = 3;
 fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
     devices::check(device)?;
     let make = || {
-        let pool = POOLS.insert(Pool::default()) as usize;
+        let pool = POOLS.insert(Mutex::default()) as usize;
         (pool, pool)
     };
     Ok(*OF_DEVICES.lock().entry(device).or_insert_with(make))
@@ -63,9 +58,9 @@ fn allocate(
     };
     let pool = POOLS.get(handle as *const c_void)?;
     let address = graphs::allocate_in(stream, bytes)?;
-    let mut state = pool.state.lock();
-    state.used_bytes += bytes as u64;
-    state.most_used_bytes = state.most_used_bytes.max(state.used_bytes);
+    let mut pool = pool.lock();
+    pool.used_bytes += bytes as u64;
+    pool.most_used_bytes = pool.most_used_bytes.max(pool.used_bytes);
     TAKEN.lock().insert(address as u64, (handle, bytes as u64));
     put(place, address)
 }
@@ -77,22 +72,22 @@ pub fn freed(address: u64) {
     };
     // The pool may have been destroyed.
     if let Ok(pool) = POOLS.get(pool as *const c_void) {
-        pool.state.lock().used_bytes -= bytes;
+        pool.lock().used_bytes -= bytes;
     }
 }
 
-fn read(state: &State, number: c_int) -> Result<u64, CudaError> {
+fn read(pool: &Pool, number: c_int) -> Result<u64, CudaError> {
     Ok(match number {
-        RESERVED_NOW | USED_NOW => state.used_bytes,
-        RESERVED_MOST | USED_MOST => state.most_used_bytes,
-        RELEASE_THRESHOLD => state.set.get(&number).copied().unwrap_or(0),
-        _ if SWITCHES.contains(&number) => state.set.get(&number).copied().unwrap_or(1),
+        RESERVED_NOW | USED_NOW => pool.used_bytes,
+        RESERVED_MOST | USED_MOST => pool.most_used_bytes,
+        RELEASE_THRESHOLD => pool.set.get(&number).copied().unwrap_or(0),
+        _ if SWITCHES.contains(&number) => pool.set.get(&number).copied().unwrap_or(1),
         _ => return Err(CudaError::INVALID_VALUE),
     })
 }
 
 /// Sets an attribute: a 32-bit value for switches, a 64-bit value for the others.
-fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
+fn set(pool: &mut Pool, number: c_int, value: *const c_void) -> CudaResult {
     if value.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -105,9 +100,9 @@ fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
     };
     match number {
         // The maximum can only be reset.
-        RESERVED_MOST | USED_MOST if value == 0 => state.most_used_bytes = state.used_bytes,
-        RELEASE_THRESHOLD => drop(state.set.insert(number, value)),
-        _ if SWITCHES.contains(&number) => drop(state.set.insert(number, value)),
+        RESERVED_MOST | USED_MOST if value == 0 => pool.most_used_bytes = pool.used_bytes,
+        RELEASE_THRESHOLD => drop(pool.set.insert(number, value)),
+        _ if SWITCHES.contains(&number) => drop(pool.set.insert(number, value)),
         _ => return Err(CudaError::INVALID_VALUE),
     }
     Ok(())
@@ -129,7 +124,7 @@ cuda! {
         if properties.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
-        put(place, POOLS.insert(Pool::default()) as usize)
+        put(place, POOLS.insert(Mutex::default()) as usize)
     }
 
     fn [cudaMemPoolDestroy](pool: usize) {
@@ -161,7 +156,7 @@ cuda! {
     }
 
     fn [cudaMemPoolGetAttribute](pool: usize, number: c_int, place: *mut c_void) {
-        let value = read(&POOLS.get(pool as *const c_void)?.state.lock(), number)?;
+        let value = read(&POOLS.get(pool as *const c_void)?.lock(), number)?;
         if SWITCHES.contains(&number) {
             put(place.cast::<u32>(), value as u32)
         } else {
@@ -170,7 +165,7 @@ cuda! {
     }
 
     fn [cudaMemPoolSetAttribute](pool: usize, number: c_int, value: *const c_void) {
-        set(&mut POOLS.get(pool as *const c_void)?.state.lock(), number, value)
+        set(&mut POOLS.get(pool as *const c_void)?.lock(), number, value)
     }
 
     /// `cudaMemPoolTrimTo`: no effect, since a pool retains nothing, and every device can access all memory.

@@ -1,15 +1,30 @@
 //! Host functions for `__device__` and `__constant__` variables: copies, addresses and sizes.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, check_sticky, cuda, put};
 use crate::memory::copies::{KIND_DEFAULT, copy};
 use crate::registry;
 use crate::runtime::session;
 use std::ffi::{c_int, c_void};
 
-fn symbol_part(symbol: *const c_void, bytes: usize, offset: usize) -> Result<u64, CudaError> {
+/// `cudaMemcpyHostToDevice` and `cudaMemcpyDeviceToHost`.
+pub const TO_DEVICE: c_int = 1;
+pub const FROM_DEVICE: c_int = 2;
+
+/// Returns the address of a part of a variable, for a copy whose kind must be `direction` or a kind that permits device
+/// memory on both sides.
+pub fn symbol_part(
+    symbol: *const c_void,
+    [bytes, offset]: [usize; 2],
+    kind: c_int,
+    direction: c_int,
+) -> Result<*mut c_void, CudaError> {
+    check_sticky()?;
+    if kind != direction && !matches!(kind, 3 | KIND_DEFAULT) {
+        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+    }
     let symbol = registry::symbol(symbol)?;
     match (offset as u64).checked_add(bytes as u64) {
-        Some(end) if end <= symbol.bytes => Ok(symbol.address + offset as u64),
+        Some(end) if end <= symbol.bytes => Ok((symbol.address + offset as u64) as *mut c_void),
         _ => {
             let text = format!(
                 "a copy of {bytes} bytes at offset {offset} does not fit in variable {} of {} bytes",
@@ -21,51 +36,19 @@ fn symbol_part(symbol: *const c_void, bytes: usize, offset: usize) -> Result<u64
     }
 }
 
-pub fn copy_to_symbol(
-    call: &str,
-    symbol: *const c_void,
-    from: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-    stream: *mut c_void,
-) -> CudaResult {
-    check_sticky()?;
-    if !matches!(kind, 1 | 3 | KIND_DEFAULT) {
-        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
-    }
-    let to = symbol_part(symbol, bytes, offset)?;
-    copy(call, to as *mut c_void, from, bytes, kind, stream)
-}
-
-pub fn copy_from_symbol(
-    call: &str,
-    to: *mut c_void,
-    symbol: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-    stream: *mut c_void,
-) -> CudaResult {
-    check_sticky()?;
-    if !matches!(kind, 2 | 3 | KIND_DEFAULT) {
-        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
-    }
-    let from = symbol_part(symbol, bytes, offset)?;
-    copy(call, to, from as *const c_void, bytes, kind, stream)
-}
-
 cuda! { in_stream Copy:
     fn [cudaMemcpyToSymbol cudaMemcpyToSymbol_ptds] [cudaMemcpyToSymbolAsync cudaMemcpyToSymbolAsync_ptsz](
         symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
     ) |call, stream| {
-        copy_to_symbol(call, symbol, from, bytes, offset, kind, stream)
+        let to = symbol_part(symbol, [bytes, offset], kind, TO_DEVICE)?;
+        copy(call, to, from, bytes, kind, stream)
     }
 
     fn [cudaMemcpyFromSymbol cudaMemcpyFromSymbol_ptds] [cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbolAsync_ptsz](
         to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
     ) |call, stream| {
-        copy_from_symbol(call, to, symbol, bytes, offset, kind, stream)
+        let from = symbol_part(symbol, [bytes, offset], kind, FROM_DEVICE)?;
+        copy(call, to, from, bytes, kind, stream)
     }
 }
 

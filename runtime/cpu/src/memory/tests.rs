@@ -5,8 +5,9 @@ use super::*;
 #[test]
 fn ranges_follow_allocations() {
     let address = allocate(1000, AllocationKind::Device).unwrap();
+    let is_global = |address| ranges().find(address).is_some();
     assert!(is_global(address + 999) && !is_global(address + 1000));
-    assert_eq!(find(address + 5).map(|target| target.bytes), Some(1000));
+    assert_eq!(find(address + 5, |block| block.bytes), Some(1000));
     assert_eq!(
         free(address, is_pinned),
         Err(CudaError::INVALID_VALUE),

@@ -1,6 +1,6 @@
 //! Memory for the log entries of a worker's threads.
 //!
-//! A kernel without fibers runs its threads one after the other, so the logs of a warp's lanes are consecutive in one buffer
+//! A loop runs its threads one after the other, so the logs of a warp's lanes are consecutive in one buffer
 //! ([`WarpLog`]). Fibers of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
@@ -132,12 +132,10 @@ impl CtaLogs {
 
     /// Starts a CTA with `threads` empty logs.
     pub fn reset(&mut self, threads: usize) {
-        self.first_capacity = self
-            .first_capacity
-            .min(BUFFER_ENTRIES / threads.max(1))
-            .max(1);
+        let most = BUFFER_ENTRIES / threads.max(1);
+        let capacity = self.first_capacity.min(most).max(1);
+        self.first_capacity = capacity;
         self.segments.clear();
-        let capacity = self.first_capacity;
         self.segments.extend((0..threads).map(|thread| Segment {
             first: thread * capacity,
             used: 0,
@@ -157,11 +155,8 @@ impl CtaLogs {
 
     pub fn close(&mut self, thread: usize, cursor: *mut u64) {
         let segment = &mut self.segments[thread];
-        segment.used = self
-            .buffer
-            .index_of(cursor)
-            .saturating_sub(segment.first)
-            .min(segment.capacity);
+        let used = self.buffer.index_of(cursor).saturating_sub(segment.first);
+        segment.used = used.min(segment.capacity);
     }
 
     /// Enlarges a thread's segment; `false` if there is no room and its warp must be merged.
@@ -195,19 +190,13 @@ impl CtaLogs {
     }
 
     pub fn has_entries(&self, warp: usize) -> bool {
-        self.segments
-            .iter()
-            .skip(warp * LANES)
-            .take(LANES)
-            .any(|segment| segment.used > 0)
+        let mut segments = self.segments.iter().skip(warp * LANES).take(LANES);
+        segments.any(|segment| segment.used > 0)
     }
 
     pub fn clear(&mut self, warp: usize) {
-        self.segments
-            .iter_mut()
-            .skip(warp * LANES)
-            .take(LANES)
-            .for_each(|segment| segment.used = 0);
+        let segments = self.segments.iter_mut().skip(warp * LANES).take(LANES);
+        segments.for_each(|segment| segment.used = 0);
     }
 }
 

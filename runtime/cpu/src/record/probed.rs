@@ -109,14 +109,8 @@ impl Probed {
         let bytes = unsafe {
             std::slice::from_raw_parts(self.fields.as_ptr().cast::<u8>(), self.fields.len() * 8)
         };
-        session().probe_results(
-            &job.active,
-            &self.module,
-            &self.layout,
-            elapsed_ns,
-            bytes,
-            &self.tables,
-        );
+        let (module, layout, tables) = (&self.module, &self.layout, &self.tables);
+        session().probe_results(&job.active, module, layout, elapsed_ns, bytes, tables);
     }
 }
 
@@ -185,9 +179,8 @@ impl Handling {
             return;
         };
         let places = |site: u32| {
-            needs
-                .get((site & 0xffff) as usize)
-                .map_or(1, |needs| 1 + needs.followers as usize)
+            let needs = needs.get((site & 0xffff) as usize);
+            1 + needs.map_or(0, |needs| needs.followers as usize)
         };
         let mut found = Bits::EMPTY;
         runs::merge_warp(

@@ -36,11 +36,15 @@ pub fn merge_warp(
             .iter()
             .fold(0, |differ, rest| differ | rest[0] ^ first)
             == 0;
-        let smallest = if is_uniform {
-            first
-        } else {
-            let heads = rests.iter().map(|rest| rest[0]);
-            heads.min_by_key(|head| key(*head)).unwrap_or(first)
+        let smallest = match is_uniform {
+            true => first,
+            // Orders groups by site, then by width.
+            false => {
+                let heads = rests.iter().map(|rest| rest[0]);
+                heads
+                    .min_by_key(|head| head.rotate_left(32))
+                    .unwrap_or(first)
+            }
         };
         let words = words_of(smallest as u32);
         let (mut mask, mut count, mut some_ended) = (0, 0, false);
@@ -64,11 +68,6 @@ pub fn merge_warp(
             live.drop_ended();
         }
     }
-}
-
-/// Orders groups by site, then by width.
-const fn key(head: u64) -> u64 {
-    head.rotate_left(32)
 }
 
 /// Lanes with entries left, lowest lane first.

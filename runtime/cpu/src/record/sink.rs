@@ -1,6 +1,7 @@
 //! Checks every address in the logs of a warp, and writes the logs into the capture or aggregates them.
 
 use crate::exec::job::Job;
+use crate::memory;
 use crate::record::in_situ::Aggregates;
 use crate::record::merge::{LANES, LogEntry, merge_warp};
 use crate::record::probed::Handling;
@@ -71,11 +72,10 @@ impl Sink {
             if !group.is_grid_barrier() && !is_within(group, launch.range) {
                 let mut bad = check(job, group, &mut launch.range);
                 bad.retain(|&address| {
-                    let in_tail = crate::memory::is_in_tail(address);
-                    let first = if in_tail {
-                        &mut launch.first_in_tail
-                    } else {
-                        &mut launch.first_bad
+                    let in_tail = memory::is_in_tail(address);
+                    let first = match in_tail {
+                        true => &mut launch.first_in_tail,
+                        false => &mut launch.first_bad,
                     };
                     first.get_or_insert((group.site, address));
                     !in_tail
@@ -101,36 +101,29 @@ impl Sink {
             self.aggregates.accumulator.finish(running);
         }
         session().write_chunk(&job.active, &mut self.chunk);
-        let launch = &self.launch;
+        let (launch, kernel) = (&self.launch, &job.kernel.display_name);
         job.accesses.fetch_add(launch.accesses, Ordering::Relaxed);
-        if let Some((site, address)) = launch.first_bad {
+        let describe = |(site, address)| (describe_site(site), address, memory::locate(address));
+        if let Some((site, address, location)) = launch.first_bad.map(describe) {
             let count = launch.bad_addresses;
             session().bad_addresses(count);
             session().warning(format_args!(
-                "kernel {}: {count} accesses are outside every allocation; the first: {} at {address:#x}, {}",
-                job.kernel.display_name,
-                describe_site(site),
-                crate::memory::locate(address),
+                "kernel {kernel}: {count} accesses are outside every allocation; the first: {site} at {address:#x}, {location}"
             ));
         }
-        if let Some((site, address)) = launch.first_in_tail {
+        if let Some((site, address, location)) = launch.first_in_tail.map(describe) {
             session().warning(format_args!(
-                "kernel {}: {} goes beyond an allocation, at {address:#x}, {}; a GPU allows this",
-                job.kernel.display_name,
-                describe_site(site),
-                crate::memory::locate(address),
+                "kernel {kernel}: {site} goes beyond an allocation, at {address:#x}, {location}; a GPU allows this"
             ));
         }
     }
 }
 
 fn is_within(group: &AccessGroup, range: (u64, u64)) -> bool {
-    let (low, high) = group
-        .active_addresses()
-        .iter()
-        .fold((u64::MAX, 0), |(low, high), &address| {
-            (low.min(address), high.max(address))
-        });
+    let addresses = group.active_addresses().iter();
+    let (low, high) = addresses.fold((u64::MAX, 0), |(low, high), &address| {
+        (low.min(address), high.max(address))
+    });
     low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
 }
 
@@ -158,15 +151,12 @@ fn check(job: &Job, group: &AccessGroup, range: &mut (u64, u64)) -> Vec<u64> {
 
 /// Describes a site: "load of 4 bytes at stencil.cu:12".
 pub fn describe_site(site: SiteId) -> String {
-    match session().registry().site(site) {
-        Some(site) if site.line > 0 => format!(
-            "{} of {} bytes at {}:{}",
-            site.op, site.width_bytes, site.file, site.line
-        ),
-        Some(site) => format!(
-            "{} of {} bytes in {}",
-            site.op, site.width_bytes, site.function
-        ),
-        None => format!("site {site}"),
-    }
+    let Some(site) = session().registry().site(site) else {
+        return format!("site {site}");
+    };
+    let place = match site.line {
+        0 => format!("in {}", site.function),
+        line => format!("at {}:{line}", site.file),
+    };
+    format!("{} of {} bytes {place}", site.op, site.width_bytes)
 }

@@ -29,14 +29,12 @@ fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
     if place.is_null() || flags & !ALL_FLAGS != 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    put(
-        place,
-        EVENTS.insert(Event {
-            has_time: flags & DISABLE_TIMING == 0,
-            recorded: Mutex::new(None),
-            captured: Mutex::new(None),
-        }),
-    )
+    let event = Event {
+        has_time: flags & DISABLE_TIMING == 0,
+        recorded: Mutex::new(None),
+        captured: Mutex::new(None),
+    };
+    put(place, EVENTS.insert(event))
 }
 
 pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
@@ -44,12 +42,10 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
     crate::streams::get(stream)?;
     check_sticky()?;
     let captured = graphs::capture_of(stream);
-    let is_captured = captured.is_some();
-    *event.captured.lock() = captured;
-    if is_captured {
-        return Ok(());
+    if captured.is_none() {
+        *event.recorded.lock() = Some(Instant::now());
     }
-    *event.recorded.lock() = Some(Instant::now());
+    *event.captured.lock() = captured;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use crate::device::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::handles::Handles;
 use crate::runtime::session;
+use cudarc::runtime::sys::{cudaHostFn_t, cudaHostNodeParams};
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::thread_number;
@@ -126,17 +127,14 @@ pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaRe
     if place.is_null() || flags > 1 {
         return Err(CudaError::INVALID_VALUE);
     }
-    put(
-        place,
-        STREAMS.insert(Stream {
-            flags,
-            priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),
-            device: devices::current(),
-        }),
-    )
+    let stream = Stream {
+        flags,
+        priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),
+        device: devices::current(),
+    };
+    put(place, STREAMS.insert(stream))
 }
 
-type HostFunction = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
 
@@ -214,10 +212,10 @@ cuda! {
     }
 
     /// `cudaLaunchHostFunc`: calls the function at once, since all earlier work is done.
-    fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, function: HostFunction, user_data: *mut c_void) {
+    fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, fn_: cudaHostFn_t, userData: *mut c_void) {
         get(stream)?;
         check_sticky()?;
-        graphs::host_function(stream, function, user_data)
+        graphs::host_function(stream, cudaHostNodeParams { fn_, userData })
     }
 }
 

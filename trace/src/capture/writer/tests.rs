@@ -60,7 +60,7 @@ fn writes_after_the_end_are_kept_if_ended_again() {
             width_bytes: 4,
             ..AccessGroup::EMPTY
         });
-        stream.write(chunk).unwrap();
+        stream.flush(&mut chunk).unwrap();
         let end = LaunchEnd {
             stream: StreamId(0),
             launch: LaunchId(number),
@@ -115,7 +115,11 @@ fn unended_capture_can_be_ended() {
         mask: 3,
         ..AccessGroup::EMPTY
     });
-    capture.stream(StreamId(0)).unwrap().write(chunk).unwrap();
+    capture
+        .stream(StreamId(0))
+        .unwrap()
+        .flush(&mut chunk)
+        .unwrap();
     let end = || end_capture(folder.path(), &Outcome::Finished);
     assert!(matches!(end(), Err(TraceError::InUse { .. })));
     drop(capture);

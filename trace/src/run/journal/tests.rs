@@ -42,19 +42,30 @@ fn a_summary_is_read_from_a_journal() {
         ..begin.clone()
     };
     let mut journal = Journal::create(path.clone(), begin.clone()).unwrap();
-    journal.device(&expected.device).unwrap();
-    journal.host_thread().unwrap();
-    journal.launch("a", 3).unwrap();
-    journal.resources("a", resources).unwrap();
-    journal.counts(&counts).unwrap();
-    journal.launch("b", 2).unwrap();
-    journal.opaque_launch("b").unwrap();
-    journal.opaque_end("b", 4).unwrap();
-    journal.records_lost(5).unwrap();
-    journal.bad_addresses(9).unwrap();
-    journal.fault("f").unwrap();
-    journal.warning("w").unwrap();
-    journal.launch("a", 5).unwrap();
+    let launch = |ns| move |kernel| Note::Launch { kernel, ns };
+    let mut add = |note| journal.add(note).unwrap();
+    add(Note::Device(expected.device.clone()));
+    add(Note::HostThread);
+    journal.add_of("a", launch(3)).unwrap();
+    let note = |kernel| Note::Resources(kernel, resources);
+    journal.add_of("a", note).unwrap();
+    let note = |kernel| Note::Counts {
+        kernel,
+        stream: 1,
+        launch: 0,
+        sites: counts.sites.clone(),
+    };
+    journal.add_of("b", note).unwrap();
+    journal.add_of("b", launch(2)).unwrap();
+    journal.add_of("b", Note::OpaqueLaunch).unwrap();
+    let note = |kernel| Note::OpaqueEnd { kernel, ns: 4 };
+    journal.add_of("b", note).unwrap();
+    let mut add = |note| journal.add(note).unwrap();
+    add(Note::RecordsLost(5));
+    add(Note::BadAddresses(9));
+    add(Note::Fault("f".into()));
+    add(Note::Warning("w".into()));
+    journal.add_of("a", launch(5)).unwrap();
     assert_eq!(Summary::read(&path).unwrap(), expected);
 
     // A journal that is truncated anywhere covers everything before that point.

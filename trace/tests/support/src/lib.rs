@@ -244,7 +244,7 @@ impl CaptureBuilder {
         groups.into_iter().for_each(|group| chunk.push(group));
         let accesses = self.accesses.entry((launch.stream, launch.launch));
         *accesses.or_default() += chunk.thread_accesses();
-        written(written(self.writer.stream(launch.stream)).write(chunk));
+        written(written(self.writer.stream(launch.stream)).flush(&mut chunk));
     }
 
     pub fn end(&mut self, launch: &Launch) {

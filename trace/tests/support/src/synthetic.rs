@@ -143,7 +143,7 @@ pub fn write(
                 for thread in (part * threads..end).step_by(32) {
                     warp(pattern, number, thread, words, |group| builder.push(group));
                 }
-                stream.write(builder)
+                stream.flush(&mut builder)
             })?;
     }
     writer.finish(&Outcome::Finished)

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::collections::BTreeMap;
-use superstep_trace::{CtaBlocks, Launch};
+use superstep_trace::{CtaBlocks, Launch, LaunchId, StreamId};
 
 fn launch(kernel: &str, ctas: u32) -> Launch {
     Launch {

@@ -13,9 +13,9 @@ fn a_barrier_opens_when_the_last_thread_arrives() {
     let mut cta = cta(3);
     assert!(!cta.arrive(0, 0, 0, true, true));
     assert!(!cta.arrive(1, 0, 0, false, true));
-    assert!(!cta.take_merge_due());
+    assert!(!std::mem::take(&mut cta.merge_due));
     assert!(cta.arrive(2, 0, 0, true, true));
-    assert!(cta.take_merge_due());
+    assert!(std::mem::take(&mut cta.merge_due));
     for thread in 0..3 {
         assert_eq!(
             (cta.state(thread), cta.answer(thread)),
@@ -45,7 +45,10 @@ fn a_counted_barrier_accepts_arrivals_without_waiting() {
         cta.arrive(6, 1, 2, false, true),
         "the earlier arrival counts"
     );
-    assert!(!cta.take_merge_due(), "the other threads did not pass");
+    assert!(
+        !std::mem::take(&mut cta.merge_due),
+        "the other threads did not pass"
+    );
     assert!(!cta.arrive(7, 2, 64, false, true));
     (0..64)
         .filter(|&thread| thread != 7)

@@ -58,13 +58,14 @@ impl Scheduler {
                         }
                     }
                     let mut state = self.worker.cta.borrow_mut();
-                    if state.take_exchanged() || !ran && !state.release_active_mask(warp) {
+                    let exchanged = std::mem::take(&mut state.exchanged);
+                    if exchanged || !ran && !state.release_active_mask(warp) {
                         break;
                     }
                 }
             }
             let mut state = self.worker.cta.borrow_mut();
-            if state.alive() == 0 {
+            if state.alive == 0 {
                 return Ok(());
             }
             if any_ran && !any_went_on {
@@ -133,18 +134,17 @@ impl Scheduler {
                 CoroutineResult::Yield(Pause::Yielded) => turn = Turn::Yielded,
                 CoroutineResult::Yield(Pause::Waiting | Pause::WarpDone) => {}
                 CoroutineResult::Return(End::Fault) => {
-                    let last = self.traced_logs(job).and_then(|logs| {
-                        logs.lanes(index / WARP_LANES as usize)[index % WARP_LANES as usize]
-                            .last()
-                            .copied()
-                    });
+                    let lanes = WARP_LANES as usize;
+                    let logs = self.traced_logs(job);
+                    let last = logs
+                        .and_then(|logs| logs.lanes(index / lanes)[index % lanes].last().copied());
                     return Err(self.take_fault(last));
                 }
             }
             break;
         }
         // All log entries precede the barrier: merging here keeps the lanes of a warp together.
-        if self.worker.cta.borrow_mut().take_merge_due() {
+        if std::mem::take(&mut self.worker.cta.borrow_mut().merge_due) {
             for warp in 0..job.threads().div_ceil(WARP_LANES) {
                 self.merge_fibers(job, cta, warp);
             }
@@ -153,11 +153,8 @@ impl Scheduler {
     }
 
     fn traced_logs(&mut self, job: &Job) -> Option<&mut CtaLogs> {
-        if self.is_logging(job) {
-            self.logs.as_mut()
-        } else {
-            None
-        }
+        let wanted = self.is_logging(job);
+        self.logs.as_mut().filter(|_| wanted)
     }
 
     fn merge_fibers(&mut self, job: &Job, cta: u64, warp: u32) {

@@ -5,7 +5,7 @@ use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
 use crate::exec::fiber::{Fiber, FiberYielder, Pause};
 use crate::exec::job::{Failure, Job};
-use crate::exec::worker::{Mode, Place, Worker};
+use crate::exec::worker::{Place, Worker};
 use corosensei::CoroutineResult;
 use std::cell::Cell;
 use superstep_abi::cpu::{DIVERGED, EXIT, Step, WARP_LANES};
@@ -63,10 +63,10 @@ impl Scheduler {
 
     /// Reruns a failed CTA thread by thread if the failed thread is unknown. The launch's memory is invalid anyway.
     fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
-        if self.worker.knows_thread.replace(true) {
+        if !self.worker.forgets_thread.take() {
             return failure;
         }
-        self.worker.mode.set(Mode::Fibers);
+        self.worker.step.set(None);
         let again = self.run_fibers(job, self.worker.cta_number.get());
         again.err().unwrap_or(failure)
     }
@@ -118,8 +118,7 @@ impl Meeting {
 impl Worker {
     /// Runs the CTAs in `ctas`, one after the other, on the fiber.
     fn run_ctas(&self) {
-        let Some(job) = self.job() else { return };
-        let Mode::Loops(step) = self.mode.get() else {
+        let (Some(job), Some(step)) = (self.job(), self.step.get()) else {
             return;
         };
         let (first, last) = self.ctas.get();

@@ -2,14 +2,13 @@
 
 mod fibers;
 mod loops;
-mod plain;
 
 use crate::errors::CudaError;
 use crate::exec::fault::{failure_of, reset_floating_point};
 use crate::exec::fiber::{End, Fiber, FiberYielder, GUARD_BYTES, StackPool};
 use crate::exec::job::{Failure, Job};
-use crate::exec::pool;
-use crate::exec::worker::{Mode, Place, Worker};
+use crate::exec::worker::{Place, Worker};
+use crate::exec::{pool, thread_locals};
 use crate::mapping::Mapping;
 use crate::record::logs::{CtaLogs, WarpLog};
 use crate::record::merge::LogEntry;
@@ -79,10 +78,9 @@ impl Scheduler {
     }
 
     fn run_ctas(&mut self, job: &Job) -> Outcome {
-        match self.worker.mode.get() {
-            Mode::Plain => self.run_plain(job),
-            Mode::Loops(_) => self.run_loops(job),
-            Mode::Fibers => self.for_each_cta(job, |this, cta| this.run_fibers(job, cta)),
+        match self.worker.step.get() {
+            Some(_) => self.run_loops(job),
+            None => self.for_each_cta(job, |this, cta| this.run_fibers(job, cta)),
         }
     }
 
@@ -105,33 +103,30 @@ impl Scheduler {
 
     /// Prepares the state that all CTAs of a launch share.
     fn prepare(&mut self, job: &Job) -> Outcome {
-        let mode = job.kernel.mode(job.threads());
-        self.worker.mode.set(mode);
-        let forgets = matches!(mode, Mode::Loops(_)) && job.kernel.forgets_threads;
-        self.worker.knows_thread.set(!forgets);
+        let step = job.kernel.step;
+        self.worker.step.set(step);
+        let forgets = step.is_some() && job.kernel.forgets_threads;
+        self.worker.forgets_thread.set(forgets);
         self.worker.set_shape(job.active.launch.block);
         if self.thread_block != job.kernel.thread_block as usize {
             self.thread_block = job.kernel.thread_block as usize;
             // SAFETY: the function belongs to the kernel's module and returns the calling thread's own block.
-            self.worker
-                .block
-                .set(unsafe { (job.kernel.thread_block)() });
+            let block = unsafe { (job.kernel.thread_block)() };
+            self.worker.block.set(block);
             self.worker
                 .thread_locals
-                .set(crate::exec::thread_locals::around(
-                    self.worker.block.get() as u64
-                ));
+                .set(thread_locals::around(block as u64));
         }
         let limit = crate::device::stack_limit_bytes();
-        self.stacks
-            .set_least_bytes(limit.saturating_mul(CPU_FRAME_RATIO));
-        if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
+        let least = limit.saturating_mul(CPU_FRAME_RATIO);
+        self.stacks.set_least_bytes(least);
+        if let (None, Some(_)) = (step, &job.grid_barrier) {
             self.stacks.slab = pool::slab_for(job);
         }
         let shared_bytes = job.active.launch.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
-        let no_logs = |error| out_of_memory(job, "access logs", &error);
-        if job.is_traced() && matches!(mode, Mode::Fibers) {
+        let no_logs = |error| out_of_memory(job, format_args!("memory for access logs: {error}"));
+        if job.is_traced() && step.is_none() {
             let mut logs = match self.logs.take() {
                 Some(logs) => logs,
                 None => CtaLogs::new().map_err(no_logs)?,
@@ -143,11 +138,11 @@ impl Scheduler {
             self.logs = Some(logs);
         }
         let mut warp_log = self.worker.warp_log.borrow_mut();
-        if job.is_traced() && !matches!(mode, Mode::Fibers) && warp_log.is_none() {
+        if job.is_traced() && step.is_some() && warp_log.is_none() {
             *warp_log = Some(WarpLog::new().map_err(no_logs)?);
         }
         let log_starts = warp_log.as_ref().map_or(null_mut(), WarpLog::starts);
-        if let Mode::Loops(_) = mode {
+        if step.is_some() {
             let threads = u64::from(job.threads().next_multiple_of(FRAME_THREADS_UNIT));
             let bytes = (job.kernel.frame_bytes * threads) as usize;
             let frame = room(job, &mut self.frame, bytes, "the threads' variables")?;
@@ -203,23 +198,20 @@ impl Scheduler {
         job: &Job,
         body: fn(&'static Worker, &FiberYielder),
     ) -> Result<Fiber, Failure> {
-        let stack = self.stacks.take().map_err(|error| Failure {
-            error: CudaError::MEMORY_ALLOCATION,
-            text: format!(
-                "kernel {}: failed to allocate a stack for one of its threads: {error}; raise vm.max_map_count or lower {CPU_THREADS}",
-                job.kernel.display_name
-            ),
+        let stack = self.stacks.take().map_err(|error| {
+            out_of_memory(job, format_args!(
+                "a stack for one of its threads: {error}; raise vm.max_map_count or lower {CPU_THREADS}"
+            ))
         })?;
-        self.worker
-            .stack_floor
-            .set((stack.limit().get() + GUARD_BYTES) as u64);
         let worker = self.worker;
+        let floor = stack.limit().get() + GUARD_BYTES;
+        worker.stack_floor.set(floor as u64);
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
             worker.yielder.set(yielder);
             body(worker, yielder);
             End::Returned
         });
-        self.worker.trap.set(Some(fiber.trap_handler()));
+        worker.trap.set(Some(fiber.trap_handler()));
         Ok(fiber)
     }
 
@@ -255,15 +247,11 @@ impl Scheduler {
     }
 
     fn take_failure(&self) -> Failure {
-        let unknown = || {
-            self.worker
-                .describe(CudaError::LAUNCH_FAILURE, "stopped for an unknown reason")
-        };
-        self.worker
-            .failure
-            .borrow_mut()
-            .take()
-            .unwrap_or_else(unknown)
+        let known = self.worker.failure.take();
+        known.unwrap_or_else(|| {
+            let text = "stopped for an unknown reason";
+            self.worker.describe(CudaError::LAUNCH_FAILURE, text)
+        })
     }
 
     fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
@@ -304,17 +292,16 @@ fn room<'a>(
 ) -> Result<&'a Mapping, Failure> {
     let memory = match slot.take().filter(|memory| memory.bytes() >= bytes) {
         Some(memory) => memory,
-        None => Mapping::new(bytes).map_err(|error| out_of_memory(job, what, &error))?,
+        None => Mapping::new(bytes)
+            .map_err(|error| out_of_memory(job, format_args!("memory for {what}: {error}")))?,
     };
     Ok(slot.insert(memory))
 }
 
-fn out_of_memory(job: &Job, what: &str, error: &std::io::Error) -> Failure {
+fn out_of_memory(job: &Job, what: std::fmt::Arguments<'_>) -> Failure {
+    let kernel = &job.kernel.display_name;
     Failure {
         error: CudaError::MEMORY_ALLOCATION,
-        text: format!(
-            "kernel {}: failed to allocate memory for {what}: {error}",
-            job.kernel.display_name
-        ),
+        text: format!("kernel {kernel}: failed to allocate {what}"),
     }
 }

@@ -23,11 +23,14 @@ fn allocations_are_aligned_and_end_at_a_page() {
 #[test]
 fn addresses_outside_blocks_are_described() {
     let mut heap = Heap::default();
-    assert_eq!(heap.locate(5), None);
+    assert!(heap.locate(5).is_none());
     let address = heap.allocate(100, AllocationKind::Device).unwrap();
     let located = |heap: &Heap, at| {
         let location = heap.locate(at).unwrap();
-        assert_eq!(location.block, (address, 100));
+        assert_eq!(
+            (location.block.address, location.block.bytes),
+            (address, 100)
+        );
         location.relation
     };
     assert_eq!(located(&heap, address + 104), Relation::After(4));
@@ -46,10 +49,11 @@ fn addresses_outside_blocks_are_described() {
 #[test]
 fn host_memory_is_registered_once() {
     let mut heap = Heap::default();
-    assert!(heap.register(0x1000, 64));
-    assert!(!heap.register(0x1020, 64), "overlaps");
-    assert!(!heap.register(0xff0, 0x20), "overlaps from below");
-    assert!(heap.register(0x1040, 64));
+    let mut register = |address, bytes| heap.register(address, bytes, AllocationKind::Pinned, true);
+    assert!(register(0x1000, 64));
+    assert!(!register(0x1020, 64), "overlaps");
+    assert!(!register(0xff0, 0x20), "overlaps from below");
+    assert!(register(0x1040, 64));
     assert!(heap.block_at(0x1000).unwrap().is_registered());
     assert!(heap.free(0x1000));
 }
@@ -62,4 +66,19 @@ fn the_quarantine_is_bounded() {
         assert!(heap.free(address));
     }
     assert_eq!(heap.freed.len(), QUARANTINE_COUNT);
+}
+
+#[test]
+fn variables_are_named_and_never_cleared() {
+    let mut heap = Heap::default();
+    let name = "table".to_owned();
+    assert!(heap.register(0x1000, 64, AllocationKind::Symbol { name }, false));
+    let located = |heap: &Heap, at| heap.locate(at).unwrap().to_string();
+    assert_eq!(located(&heap, 0x1004), "inside variable table");
+    assert_eq!(
+        located(&heap, 0x1048),
+        "8 bytes past the end of variable table (64 bytes at 0x1000)"
+    );
+    assert!(!heap.block_at(0x1000).unwrap().is_registered());
+    assert!(heap.clear().is_empty());
 }

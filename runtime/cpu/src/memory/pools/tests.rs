@@ -8,18 +8,13 @@ fn a_pool_counts_its_allocations() {
     let (default, used) = of_device(0).unwrap();
     assert_eq!(default, used);
     assert_eq!(of_device(7), Err(CudaError::INVALID_DEVICE));
-    let own = POOLS.insert(Pool::default()) as usize;
+    let own = POOLS.insert(Mutex::default()) as usize;
     let mut address = null_mut();
     assert_eq!(
         allocate(&raw mut address, 1000, Some(own), null_mut()),
         Ok(())
     );
-    let value = |number| {
-        read(
-            &POOLS.get(own as *const c_void).unwrap().state.lock(),
-            number,
-        )
-    };
+    let value = |number| read(&POOLS.get(own as *const c_void).unwrap().lock(), number);
     assert_eq!((value(USED_NOW), value(USED_MOST)), (Ok(1000), Ok(1000)));
     assert_eq!(graphs::free_in(null_mut(), address as u64), Ok(()));
     assert_eq!((value(USED_NOW), value(USED_MOST)), (Ok(0), Ok(1000)));
@@ -27,7 +22,7 @@ fn a_pool_counts_its_allocations() {
     let place = (&raw const threshold).cast();
     let set = |number| {
         set(
-            &mut POOLS.get(own as *const c_void).unwrap().state.lock(),
+            &mut POOLS.get(own as *const c_void).unwrap().lock(),
             number,
             place,
         )

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use superstep_runtime_core::BadEdge;
 
 #[derive(Clone)]
-struct Step {
+pub(super) struct Step {
     node: usize,
-    work: Work,
+    pub(super) work: Work,
     is_enabled: bool,
 }
 
@@ -32,19 +32,17 @@ fn steps(handle: usize) -> Result<Vec<Step>, CudaError> {
     let order = order.map_err(|BadEdge| CudaError::INVALID_VALUE)?;
     let mut steps = Vec::with_capacity(order.len());
     for handle in order {
-        let work = node(handle)?.work.lock().clone();
-        let child = match work {
-            Work::Child(child) => Some(child),
-            _ => None,
-        };
-        steps.push(Step {
+        let step = Step {
             node: handle,
-            work,
+            work: node(handle)?.work.lock().clone(),
             is_enabled: true,
-        });
-        if let Some(child) = child {
-            steps.extend(self::steps(child)?);
-        }
+        };
+        let inner = match step.work {
+            Work::Child(child) => self::steps(child)?,
+            _ => Vec::new(),
+        };
+        steps.push(step);
+        steps.extend(inner);
     }
     Ok(steps)
 }
@@ -56,10 +54,8 @@ fn instance(handle: usize) -> Result<Arc<Mutex<Instance>>, CudaError> {
 fn instantiate(place: *mut usize, of: usize, flags: u64) -> CudaResult {
     check_sticky()?;
     let steps = steps(of)?;
-    put(
-        place,
-        INSTANCES.insert(Mutex::new(Instance { steps, flags })) as usize,
-    )
+    let instance = INSTANCES.insert(Mutex::new(Instance { steps, flags }));
+    put(place, instance as usize)
 }
 
 fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
@@ -78,7 +74,7 @@ fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
     Ok(())
 }
 
-fn step<T>(
+pub(super) fn step<T>(
     handle: usize,
     node: usize,
     read: impl FnOnce(&mut Step) -> Result<T, CudaError>,
@@ -87,17 +83,6 @@ fn step<T>(
     let mut instance = instance.lock();
     let step = instance.steps.iter_mut().find(|step| step.node == node);
     read(step.ok_or(CudaError::INVALID_VALUE)?)
-}
-
-pub(super) fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult {
-    let work = work?;
-    step(handle, node, |step| {
-        if step.work.number() != work.number() {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        step.work = work;
-        Ok(())
-    })
 }
 
 /// Replaces the work of an instance's nodes with that of the nodes in `from`, a graph of the same shape.

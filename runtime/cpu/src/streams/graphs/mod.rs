@@ -68,6 +68,15 @@ impl Work {
         }
     }
 
+    /// Replaces the work of a node with work of the same kind.
+    fn replace(&mut self, new: Work) -> CudaResult {
+        if self.number() != new.number() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        *self = new;
+        Ok(())
+    }
+
     fn run(&self, stream: *mut c_void) -> CudaResult {
         match self {
             Work::Kernel(request, arguments) => {
@@ -85,15 +94,7 @@ impl Work {
     }
 }
 
-pub fn host_function(
-    stream: *mut c_void,
-    function: Option<unsafe extern "C" fn(*mut c_void)>,
-    user_data: *mut c_void,
-) -> CudaResult {
-    let host = cudaHostNodeParams {
-        fn_: function,
-        userData: user_data,
-    };
+pub fn host_function(stream: *mut c_void, host: cudaHostNodeParams) -> CudaResult {
     if capture::append(stream, || Ok(Work::Host(host)))? {
         return Ok(());
     }
@@ -167,12 +168,12 @@ fn add(to: usize, dependencies: &[usize], work: Work) -> Result<usize, CudaError
 }
 
 fn new_node(graph: usize, work: Work, original: usize) -> usize {
-    let work = Mutex::new(work);
-    NODES.insert(Node {
+    let node = Node {
         graph,
-        work,
+        work: Mutex::new(work),
         original,
-    }) as usize
+    };
+    NODES.insert(node) as usize
 }
 
 fn clone(from: usize) -> Result<usize, CudaError> {

@@ -6,7 +6,7 @@ use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::LaunchRequest;
 use crate::memory::copies::copy;
-use crate::memory::symbols::{copy_from_symbol, copy_to_symbol};
+use crate::memory::symbols::{FROM_DEVICE, TO_DEVICE, symbol_part};
 use crate::registry;
 use crate::runtime::unsupported;
 use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams};
@@ -71,35 +71,6 @@ fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, Cuda
     Ok(Work::Call(Kind::Copy, Arc::new(call)))
 }
 
-fn copy_1d(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-    kind: c_int,
-) -> Result<Work, CudaError> {
-    call(move |stream| copy(GRAPH_COPY, to, from, bytes, kind, stream))
-}
-
-fn to_symbol(
-    symbol: *const c_void,
-    from: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-) -> Result<Work, CudaError> {
-    call(move |stream| copy_to_symbol(GRAPH_COPY, symbol, from, bytes, offset, kind, stream))
-}
-
-fn from_symbol(
-    to: *mut c_void,
-    symbol: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-) -> Result<Work, CudaError> {
-    call(move |stream| copy_from_symbol(GRAPH_COPY, to, symbol, bytes, offset, kind, stream))
-}
-
 fn event(event: *mut c_void, work: impl FnOnce(usize) -> Work) -> Result<Work, CudaError> {
     crate::streams::events::check(event)?;
     Ok(work(event as usize))
@@ -112,23 +83,17 @@ fn allocation(parameters: *mut Allocation) -> Result<Work, CudaError> {
     Ok(Work::Allocate(*parameters))
 }
 
-/// Replaces the work of a node with work of the same kind.
-pub(super) fn set(handle: usize, work: Result<Work, CudaError>) -> CudaResult {
-    let (node, work) = (node(handle)?, work?);
-    let mut now = node.work.lock();
-    if now.number() != work.number() {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    *now = work;
-    Ok(())
-}
-
+/// Defines functions that read the work of a node.
 macro_rules! read {
-    ($handle:ident, $kind:pat => $value:expr) => {
-        match &*node($handle)?.work.lock() {
-            $kind => $value,
-            _ => return Err(CudaError::INVALID_VALUE),
-        }
+    ($([$name:ident] $type:ty: $kind:pat => $value:expr;)*) => {
+        cuda! {$(
+            fn [$name](handle: usize, place: *mut $type) {
+                match &*node(handle)?.work.lock() {
+                    $kind => put(place, $value),
+                    _ => Err(CudaError::INVALID_VALUE),
+                }
+            }
+        )*}
     };
 }
 
@@ -145,10 +110,16 @@ macro_rules! work {
         } }
     };
     (set $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
-        cuda! { fn [$name](node: usize, $($argument: $type),*) { set(node, $work) } }
+        cuda! { fn [$name](handle: usize, $($argument: $type),*) {
+            let work = $work?;
+            node(handle)?.work.lock().replace(work)
+        } }
     };
     (set_in_instance $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
-        cuda! { fn [$name](instance: usize, node: usize, $($argument: $type),*) { instances::set(instance, node, $work) } }
+        cuda! { fn [$name](instance: usize, node: usize, $($argument: $type),*) {
+            let work = $work?;
+            instances::step(instance, node, |step| step.work.replace(work))
+        } }
     };
 }
 
@@ -158,13 +129,20 @@ work! {
     [cudaGraphAddMemcpyNode] [cudaGraphMemcpyNodeSetParams] [cudaGraphExecMemcpyNodeSetParams]
         (parameters: *const Copy3d) copy_3d(parameters);
     [cudaGraphAddMemcpyNode1D] [cudaGraphMemcpyNodeSetParams1D] [cudaGraphExecMemcpyNodeSetParams1D]
-        (to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) copy_1d(to, from, bytes, kind);
+        (to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int)
+        call(move |stream| copy(GRAPH_COPY, to, from, bytes, kind, stream));
     [cudaGraphAddMemcpyNodeToSymbol] [] [cudaGraphExecMemcpyNodeSetParamsToSymbol]
         (symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int)
-        to_symbol(symbol, from, bytes, offset, kind);
+        call(move |stream| {
+            let to = symbol_part(symbol, [bytes, offset], kind, TO_DEVICE)?;
+            copy(GRAPH_COPY, to, from, bytes, kind, stream)
+        });
     [cudaGraphAddMemcpyNodeFromSymbol] [] [cudaGraphExecMemcpyNodeSetParamsFromSymbol]
         (to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int)
-        from_symbol(to, symbol, bytes, offset, kind);
+        call(move |stream| {
+            let from = symbol_part(symbol, [bytes, offset], kind, FROM_DEVICE)?;
+            copy(GRAPH_COPY, to, from, bytes, kind, stream)
+        });
     [cudaGraphAddMemsetNode] [cudaGraphMemsetNodeSetParams] [cudaGraphExecMemsetNodeSetParams]
         (parameters: *const cudaMemsetParams) fill(parameters);
     [cudaGraphAddHostNode] [cudaGraphHostNodeSetParams] [cudaGraphExecHostNodeSetParams]
@@ -179,51 +157,23 @@ work! {
     [cudaGraphAddMemFreeNode] [] [] (address: *mut c_void) Ok(Work::Free(address as u64));
 }
 
-cuda! {
-    fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut cudaKernelNodeParams) {
-        put(place, read!(node, Work::Kernel(request, arguments) => cudaKernelNodeParams {
-            func: request.function as *mut c_void,
-            gridDim: request.grid,
-            blockDim: request.block,
-            sharedMemBytes: request.shared_bytes as u32,
-            kernelParams: arguments.pointers(),
-            extra: std::ptr::null_mut(),
-        }))
-    }
-
-    fn [cudaGraphMemcpyNodeGetParams](node: usize, place: *mut Copy3d) {
-        put(place, read!(node, Work::Copy(copy) => **copy))
-    }
-
-    fn [cudaGraphMemsetNodeGetParams](node: usize, place: *mut cudaMemsetParams) {
-        put(place, read!(node, Work::Fill(fill) => *fill))
-    }
-
-    fn [cudaGraphHostNodeGetParams](node: usize, place: *mut cudaHostNodeParams) {
-        put(place, read!(node, Work::Host(host) => *host))
-    }
-
-    fn [cudaGraphEventRecordNodeGetEvent](node: usize, place: *mut usize) {
-        put(place, read!(node, Work::Record(event) => *event))
-    }
-
-    fn [cudaGraphEventWaitNodeGetEvent](node: usize, place: *mut usize) {
-        put(place, read!(node, Work::Wait(event) => *event))
-    }
-
-    fn [cudaGraphChildGraphNodeGetGraph](node: usize, place: *mut usize) {
-        let child = read!(node, Work::Child(child) => *child);
-        graph(child)?;
-        put(place, child)
-    }
-
-    fn [cudaGraphMemAllocNodeGetParams](node: usize, place: *mut Allocation) {
-        put(place, read!(node, Work::Allocate(allocation) => *allocation))
-    }
-
-    fn [cudaGraphMemFreeNodeGetParams](node: usize, place: *mut u64) {
-        put(place, read!(node, Work::Free(address) => *address))
-    }
+read! {
+    [cudaGraphKernelNodeGetParams] cudaKernelNodeParams: Work::Kernel(request, arguments) => cudaKernelNodeParams {
+        func: request.function as *mut c_void,
+        gridDim: request.grid,
+        blockDim: request.block,
+        sharedMemBytes: request.shared_bytes as u32,
+        kernelParams: arguments.pointers(),
+        extra: std::ptr::null_mut(),
+    };
+    [cudaGraphMemcpyNodeGetParams] Copy3d: Work::Copy(copy) => **copy;
+    [cudaGraphMemsetNodeGetParams] cudaMemsetParams: Work::Fill(fill) => *fill;
+    [cudaGraphHostNodeGetParams] cudaHostNodeParams: Work::Host(host) => *host;
+    [cudaGraphEventRecordNodeGetEvent] usize: Work::Record(event) => *event;
+    [cudaGraphEventWaitNodeGetEvent] usize: Work::Wait(event) => *event;
+    [cudaGraphChildGraphNodeGetGraph] usize: Work::Child(child) => graph(*child).map(|_| *child)?;
+    [cudaGraphMemAllocNodeGetParams] Allocation: Work::Allocate(allocation) => *allocation;
+    [cudaGraphMemFreeNodeGetParams] u64: Work::Free(address) => *address;
 }
 
 /// `cudaGraphConditionalHandleCreate`, which conditional nodes require.

@@ -47,8 +47,8 @@ static OWNED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 fn owned_bytes() -> u64 {
     let owned = OWNED.lock();
-    let found = owned.iter().filter_map(|&address| memory::find(address));
-    found.map(|target| target.bytes).sum()
+    let bytes = |&address| memory::find(address, |block| block.bytes);
+    owned.iter().filter_map(bytes).sum()
 }
 
 cuda! {

@@ -32,13 +32,12 @@ fn an_instance_is_independent_of_its_graph() {
         launch(made, std::ptr::null_mut()).unwrap();
         seen.load(Ordering::Relaxed)
     };
-    super::super::nodes::set(first, Ok(adding(7, &seen))).unwrap();
+    let new = adding(7, &seen);
+    node(first).unwrap().work.lock().replace(new).unwrap();
     assert_eq!(run(made), 153);
-    assert_eq!(
-        set(made, first, Ok(Work::Empty)),
-        Err(CudaError::INVALID_VALUE)
-    );
-    set(made, first, Ok(adding(2, &seen))).unwrap();
+    let set = |new| step(made, first, |step| step.work.replace(new));
+    assert_eq!(set(Work::Empty), Err(CudaError::INVALID_VALUE));
+    set(adding(2, &seen)).unwrap();
     assert_eq!(run(made), 253);
     let mut result = cudaGraphExecUpdateResultInfo {
         result: cudaGraphExecUpdateResult::cudaGraphExecUpdateError,
