@@ -11,7 +11,7 @@ use superstep_trace::{ProbeResults, ProbeWriter};
 use crate::capture;
 use crate::results::write_json;
 use crate::session::{Fetched, Session};
-use crate::suite::{Case, Execution, Kind, Run};
+use crate::suite::{Case, Execution, Kind, Run, now};
 use crate::verify::outputs_equal;
 use superstep_build::bail;
 use superstep_build::compile::ProbedExecutables;
@@ -75,7 +75,7 @@ pub fn measure(
         size: fetched.size.clone(),
         backend: execution.backend.to_string(),
         device: String::new(),
-        started: jiff::Timestamp::now().to_string(),
+        started: now(),
         command: std::env::args().collect(),
         benchmarks: Vec::new(),
     };

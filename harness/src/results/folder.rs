@@ -30,7 +30,7 @@ impl RunFolder {
         };
         fs::create_dir_all(&parent).map_err(fail)?;
         let parent = parent.canonicalize().map_err(fail)?;
-        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+        let stamp = chrono::Utc::now().format("%Y%m%dT%H%M%SZ");
         // The process ID distinguishes runs started in the same second; the counter, those of one process.
         let mut name = format!("{stamp}-{:x}", std::process::id());
         let mut attempt = 0;

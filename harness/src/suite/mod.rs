@@ -233,10 +233,9 @@ fn skipped(benchmark: &Benchmark, reason: Failure) -> BenchmarkSummary {
     }
 }
 
-fn now() -> String {
-    jiff::Timestamp::now()
-        .strftime("%Y-%m-%dT%H:%M:%SZ")
-        .to_string()
+/// Returns the time in UTC, as in RFC 3339.
+pub fn now() -> String {
+    chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
 #[cfg(test)]

@@ -317,7 +317,7 @@ impl Row {
 
 impl Results {
     fn new(args: &Args, programs: &Programs<'_>) -> Self {
-        let now = jiff::Timestamp::now();
+        let now = chrono::Utc::now();
         let failed = |why: &String| Wrong {
             case: None,
             program: String::new(),
@@ -328,10 +328,10 @@ impl Results {
             schema_version: 1,
             tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
             command: std::env::args().collect(),
-            started: now.to_string(),
+            started: now.to_rfc3339(),
             host: host(),
             device: programs.device.clone(),
-            seed: (args.seed.or(args.case)).unwrap_or(now.as_second().unsigned_abs()),
+            seed: (args.seed.or(args.case)).unwrap_or(now.timestamp().unsigned_abs()),
             programs: programs.all.len(),
             hours: 0.0,
             interrupted: false,
