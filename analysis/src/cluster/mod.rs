@@ -162,7 +162,7 @@ pub fn reduce(
     for (position, bytes) in (0..).zip(end.stored).filter(|(_, bytes)| *bytes > 0) {
         sums.launch(position).part.volume.communicated_stored_bytes += bytes;
     }
-    (sums.found, _) = end.found.into_rows();
+    sums.found.extend(end.found.into_rows().0);
     let sums = sums_row(bucket, &sums)?;
     let rows = packed(Kind::Loads, end.loads, buckets, Run::owner_key)?
         .chain(packed(Kind::Stores, end.stores, buckets, Run::owner_key)?)

@@ -68,7 +68,7 @@ done:
   ret void
 }
 ; holds: call void @__superstep_yield()
-; holds: ptr @superstep.thunk.poll, i32 2, i32 1,
-; holds: ptr @superstep.thunk.sum, i32 1, i32 0,
-; holds: ptr @superstep.thunk.look, i32 2, i32 1,
-; holds: ptr @superstep.thunk.stream, i32 2, i32 0,
+; holds: ptr @superstep.thunk.poll, i32 2, i32 0, i64 4, ptr null,
+; holds: ptr @superstep.thunk.sum, i32 1, i32 0, i64 4, ptr @superstep.step.sum,
+; holds: ptr @superstep.thunk.look, i32 2, i32 0, i64 0, ptr null,
+; holds: ptr @superstep.thunk.stream, i32 2, i32 0, i64 0, ptr @superstep.step.stream,

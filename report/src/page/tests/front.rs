@@ -148,7 +148,7 @@ fn source_lines_come_from_the_files_in_the_run() {
             "Source of hs2d",
             // Nothing loaded, 2048 bytes stored, nothing received, 512 bytes sent.
             "<tr style=\"--part:0.50\"><th scope=\"row\">3</th><td class=\"number\"></td><td class=\"number\"",
-            "2.00 KiB",
+            "2 KiB",
             "line&lt;6&gt;",
         ],
     );
