@@ -12,6 +12,7 @@ mod error;
 pub mod estimate;
 mod in_situ;
 pub mod metrics;
+mod parallel;
 pub mod run_summary;
 pub mod scan;
 mod sites;

@@ -30,6 +30,22 @@ impl SiteCount {
 
 add_assign!(SiteCount: accesses, bytes);
 
+impl BySite<SiteCount> {
+    #[inline]
+    pub(crate) fn add(&mut self, group: &AccessGroup) {
+        match self.get_mut(group.site) {
+            Some(count) => count.add(group),
+            None => self.entry(group.site).add(group),
+        }
+    }
+
+    /// Returns the sites that were executed, in ascending order.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (SiteId, SiteCount)> {
+        let counts = self.iter().filter(|(_, count)| count.accesses > 0);
+        counts.map(|(site, count)| (site, *count))
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct LaunchScan<'a> {
     pub launch: &'a Launch,
@@ -138,9 +154,8 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     };
     for Place { record, found } in places {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let counts = found.sites.iter().map(|(site, count)| (site, *count));
         scan.launches.push(LaunchScan {
-            sites: counts.filter(|(_, count)| count.accesses > 0).collect(),
+            sites: found.sites.counted().collect(),
             digest: found.digest,
             recorded: record.recorded,
             end: record.end,
@@ -260,8 +275,8 @@ impl<'a> ChunkScan<'a> {
 impl Found {
     fn merge(&mut self, other: Found) {
         self.digest += other.digest;
-        for (site, other) in other.sites.iter().filter(|(_, other)| other.accesses > 0) {
-            *self.sites.entry(site) += *other;
+        for (site, other) in other.sites.counted() {
+            *self.sites.entry(site) += other;
         }
         merge(&mut self.violations, other.violations);
     }

@@ -112,7 +112,7 @@ impl Map {
             self.sums.launch(launch).counts += counts;
         } else {
             cutter.flush(&mut sink);
-            self.sums.found.accessed.extend(cutter.sites.drain());
+            self.sums.found.accessed.extend(cutter.sites.counted());
             self.cutter = None;
             self.ready
                 .push_back(sums_row(self.bucket_of_sums, &self.sums)?);

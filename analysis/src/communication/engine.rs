@@ -327,7 +327,7 @@ impl Engine {
                 .collect::<Result<_>>()?;
             for of_chunk in read {
                 counts += of_chunk.counts;
-                self.found.add_accessed(of_chunk.sites);
+                self.found.add_accessed(of_chunk.sites.counted());
                 let mut read = of_chunk.blocks;
                 if !phases.is_empty() {
                     (read.par_iter_mut()).for_each(|block| block.advance(&phases));

@@ -3,14 +3,14 @@
 use super::phases::Phases;
 use super::record::{Record, Survey, WideAccesses, cut, starts};
 use crate::communication::engine::Options;
-use crate::communication::output::detail::SiteCounts;
 use crate::communication::spill::file::{Piece, SpillFile, pack};
 use crate::communication::state::shadow::Tag;
 use crate::communication::state::shard::Records;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
-use crate::sites::SiteOps;
-use rayon::prelude::*;
+use crate::parallel::mapped;
+use crate::scan::SiteCount;
+use crate::sites::{BySite, SiteOps};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep_trace::{AccessGroup, Op};
 
@@ -18,8 +18,11 @@ use superstep_trace::{AccessGroup, Op};
 /// small.
 pub(crate) const SHARDS: usize = 512;
 
-/// Number of buckets that distribute a shard's records before they are sorted by page; a power of two.
-const BUCKETS: usize = 256;
+/// Maximum number of buckets that distribute a shard's records before they are sorted by page; a power of two.
+const BUCKETS: usize = 1 << 12;
+
+/// Average number of records in a bucket.
+const BUCKET_RECORDS: usize = 64;
 
 const SHARD_BITS: u32 = SHARDS.trailing_zeros();
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
@@ -189,7 +192,7 @@ pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare
     }
     let mut pieces = vec![Vec::new(); SHARDS];
     for parts in parts.chunks(4 * rayon::current_num_threads()) {
-        let packed: Vec<Vec<u8>> = parts.par_iter().map(|(_, parts)| pack(parts)).collect();
+        let packed = mapped(parts.len(), |number| pack(&parts[number].1));
         for ((shard, parts), bytes) in parts.iter().zip(packed) {
             let records = parts.iter().map(|part| part.len()).sum();
             pieces[*shard].push(file.append(&bytes, records)?);
@@ -221,7 +224,7 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) counts: Counts,
-    pub(crate) sites: SiteCounts,
+    pub(crate) sites: BySite<SiteCount>,
     /// Marks of grid barriers; the records' phases count from the start of the chunk.
     pub(crate) phases: Phases,
     pub(crate) blocks: Vec<Block>,
@@ -254,7 +257,7 @@ pub(crate) fn collect(
         let op = checked(group, ops)?;
         counts.group(group, op);
         if options.details {
-            sites.entry(group.site).or_default().add(group);
+            sites.add(group);
         }
         let sink = |mut record: Record| {
             phases.precede(&mut record);
@@ -366,9 +369,9 @@ impl Gathered {
         if self.records.len() < total {
             self.records.resize(total, any);
         }
-        // A small number of records goes into one bucket.
-        let mask = if total < BUCKETS { 0 } else { BUCKETS - 1 };
-        let mut counts = vec![0u32; BUCKETS];
+        let buckets = (total / BUCKET_RECORDS).next_power_of_two().min(BUCKETS);
+        let mask = buckets - 1;
+        let mut counts = vec![0u32; buckets];
         for (index, part) in parts.iter().enumerate() {
             let next = parts.get(index + 1).copied().unwrap_or_default();
             for (at, record) in part.iter().enumerate() {

@@ -3,11 +3,11 @@
 use super::block::{BLOCK_RECORDS, checked, spread};
 use super::phases::Phases;
 use super::record::{Pattern, Record, WideAccesses, cut};
-use crate::communication::output::detail::SiteCounts;
 use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
-use crate::sites::SiteOps;
+use crate::scan::SiteCount;
+use crate::sites::{BySite, SiteOps};
 use rustc_hash::FxHashMap;
 use superstep_trace::SiteId;
 
@@ -72,7 +72,7 @@ pub(crate) struct Cutter {
     /// Number of records added since all buckets were last empty.
     held: usize,
     packets: u32,
-    pub(crate) sites: SiteCounts,
+    pub(crate) sites: BySite<SiteCount>,
     /// Position of the last launch, and the marks of grid barriers in it so far.
     phases: (u32, Phases),
 }
@@ -84,7 +84,7 @@ impl Cutter {
             wide: WideAccesses::default(),
             held: 0,
             packets: 0,
-            sites: SiteCounts::default(),
+            sites: BySite::default(),
             phases: (0, Phases::default()),
         }
     }
@@ -124,7 +124,7 @@ impl Cutter {
             }
             let op = checked(group, ops)?;
             counts.group(group, op);
-            self.sites.entry(group.site).or_default().add(group);
+            self.sites.add(group);
             let mut full = None;
             cut(group, op, &self.wide, |mut record| {
                 self.phases.1.precede(&mut record);

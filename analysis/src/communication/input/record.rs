@@ -159,6 +159,46 @@ pub(crate) struct Survey {
     width: usize,
 }
 
+/// Memory for sorting a page's records by CTA.
+#[derive(Default)]
+pub(crate) struct CtaOrder {
+    next: Vec<u32>,
+    sorted: Vec<Record>,
+}
+
+impl CtaOrder {
+    /// Sorts by CTA and, with `phases`, by phase. Keeps each thread's accesses in program order.
+    pub(crate) fn sort(&mut self, records: &mut [Record], phases: bool) {
+        let ctas = records.iter().map(|record| record.cta);
+        let (low, high) = ctas.fold((u32::MAX, 0), |(low, high), cta| {
+            (low.min(cta), high.max(cta))
+        });
+        let span = high.saturating_sub(low) as usize + 1;
+        if phases || span > 2 * records.len() {
+            records.sort_by_key(|record| (record.cta, record.phase()));
+            return;
+        }
+        let at = |record: &Record| (record.cta - low) as usize;
+        self.next.clear();
+        self.next.resize(span, 0);
+        for record in records.iter() {
+            self.next[at(record)] += 1;
+        }
+        let mut sum = 0;
+        for next in &mut self.next {
+            sum += std::mem::replace(next, sum);
+        }
+        self.sorted.clear();
+        self.sorted.resize(records.len(), Record::default());
+        for record in records.iter() {
+            let next = &mut self.next[at(record)];
+            self.sorted[*next as usize] = *record;
+            *next += 1;
+        }
+        records.copy_from_slice(&self.sorted);
+    }
+}
+
 impl Survey {
     pub(crate) fn of(records: &[Record]) -> Self {
         let first = records.first();

@@ -97,8 +97,6 @@ pub struct WithinLaunch {
     pub loaded_bytes: u64,
 }
 
-pub(crate) type SiteCounts = FxHashMap<SiteId, SiteCount>;
-
 /// Kernel, instruction, allocation.
 type WithinKey = (u32, SiteId, Option<AllocationId>);
 

@@ -2,7 +2,7 @@
 
 use super::file::{Fixed, Run, RunReader, RunWriter, SpillFolder};
 use crate::error::Result;
-use rayon::prelude::*;
+use crate::parallel::mapped;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -225,7 +225,7 @@ impl<T: Item> Sorter<T> {
             // Bounds the memory used by the results.
             for some in pieces.chunks(4 * rayon::current_num_threads()) {
                 self.cancellation.check()?;
-                let made: Vec<R> = some.par_iter().map(|piece| work(piece)).collect();
+                let made = mapped(some.len(), |number| work(some[number]));
                 made.into_iter().for_each(&mut sink);
             }
             return Ok(());
@@ -288,26 +288,21 @@ fn ordered<T: Item>(items: Vec<Vec<T>>, cancellation: Cancellation) -> Result<Ve
             .into_iter()
             .for_each(|task| task.push(slice));
     }
-    let distributed: Vec<(Vec<T>, Vec<u32>)> = (tasks.par_iter())
-        .map(|task| distributed(task, &borders))
-        .collect();
+    let distributed = mapped(tasks.len(), |task| distributed(&tasks[task], &borders));
     drop(tasks);
     drop(items);
-    let parts: Vec<Vec<T>> = (0..=borders.len())
-        .into_par_iter()
-        .map(|part| {
-            let mut items = Vec::new();
-            for (sorted, ends) in &distributed {
-                let start = part.checked_sub(1).map_or(0, |before| ends[before]);
-                items.extend_from_slice(&sorted[start as usize..ends[part] as usize]);
-            }
-            if !cancellation.is_requested() {
-                order(&mut items);
-            }
-            items
-        })
-        .filter(|items| !items.is_empty())
-        .collect();
+    let mut parts = mapped(borders.len() + 1, |part| {
+        let mut items = Vec::new();
+        for (sorted, ends) in &distributed {
+            let start = part.checked_sub(1).map_or(0, |before| ends[before]);
+            items.extend_from_slice(&sorted[start as usize..ends[part] as usize]);
+        }
+        if !cancellation.is_requested() {
+            order(&mut items);
+        }
+        items
+    });
+    parts.retain(|items| !items.is_empty());
     cancellation.check()?;
     Ok(parts)
 }
@@ -471,19 +466,16 @@ impl<T: Item> Sorted<T> {
             .flat_map(|part| in_pieces(part))
             .collect();
         let of_a_thread = pieces.len().div_ceil(rayon::current_num_threads());
-        let sums: Vec<A> = (pieces.par_chunks(of_a_thread.max(1)))
-            .map(|pieces| {
-                let mut sum = new();
-                for piece in pieces
-                    .iter()
-                    .take_while(|_| !self.cancellation.is_requested())
-                {
-                    let groups = piece.chunk_by(|a, b| a.group() == b.group());
-                    groups.for_each(|group| add(&mut sum, group));
-                }
-                sum
-            })
-            .collect();
+        let threads: Vec<&[&[T]]> = pieces.chunks(of_a_thread.max(1)).collect();
+        let sums = mapped(threads.len(), |thread| {
+            let mut sum = new();
+            let pieces = threads[thread].iter();
+            for piece in pieces.take_while(|_| !self.cancellation.is_requested()) {
+                let groups = piece.chunk_by(|a, b| a.group() == b.group());
+                groups.for_each(|group| add(&mut sum, group));
+            }
+            sum
+        });
         self.cancellation.check()?;
         sums.into_iter().for_each(|more| join(&mut sum, more));
         Ok(sum)

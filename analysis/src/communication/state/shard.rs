@@ -10,7 +10,7 @@ use super::unwritten::{Search, but_for, never_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
 use crate::communication::input::block::{Block, Gathered};
-use crate::communication::input::record::{Pattern, Record, Survey};
+use crate::communication::input::record::{CtaOrder, Pattern, Record, Survey};
 use crate::communication::output::detail::{Touched, Touches};
 use crate::communication::output::sums::{ShardOut, View};
 use crate::communication::spill::file::{self, SpillFile, SpillFolder};
@@ -46,6 +46,7 @@ pub(crate) struct Records<'a> {
 
 pub(crate) struct Scratch {
     pub(crate) gathered: Gathered,
+    by_cta: CtaOrder,
     marks: Marks,
     local: Local,
     /// Bytes that a plain store of the current launch wrote.
@@ -63,6 +64,7 @@ impl Scratch {
     pub(crate) fn new() -> Self {
         Self {
             gathered: Gathered::default(),
+            by_cta: CtaOrder::default(),
             marks: Marks {
                 seen: Seen::new(),
                 sources: Vec::new(),
@@ -209,9 +211,8 @@ impl Shard {
         let mut gathered = std::mem::take(&mut scratch.gathered);
         gathered.pages(of, |records, survey| {
             view.cancellation.check()?;
-            // A stable sort keeps each thread's accesses in program order.
             if survey.has_phases || !survey.by_cta {
-                records.sort_by_key(|record| (record.cta, record.phase()));
+                scratch.by_cta.sort(records, survey.has_phases);
             }
             self.page(view, untraced, scratch, records, survey)
         })?;
