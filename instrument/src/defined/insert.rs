@@ -154,7 +154,7 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
         let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
-            Subject::Condition(condition) => builder.cast(ZExt, condition, i64t),
+            Subject::Condition => builder.cast(ZExt, place.anchor.operand(0), i64t),
             Subject::Value(value) => builder.resize(builder.bits_of(value.value()), 64, false),
             Subject::Place | Subject::Access(_) => i64t.constant(0),
         };

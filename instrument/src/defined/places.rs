@@ -22,7 +22,8 @@ pub struct Place<'m> {
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'m> {
     Place,
-    Condition(Value<'m>),
+    /// Condition of the branch at the anchor.
+    Condition,
     Value(Instruction<'m>),
     Access(TracedOperation<'m>),
 }
@@ -35,12 +36,7 @@ impl<'m> Place<'m> {
     pub fn follow(&mut self, rebuilt: &Rebuilt<'m>) {
         self.anchor = now(self.anchor, rebuilt);
         match &mut self.subject {
-            Subject::Place => {}
-            Subject::Condition(value) => {
-                if let Some(call) = rebuilt.get(value) {
-                    *value = call.value();
-                }
-            }
+            Subject::Place | Subject::Condition => {}
             Subject::Value(instruction) | Subject::Access(TracedOperation { instruction, .. }) => {
                 *instruction = now(*instruction, rebuilt);
             }
@@ -133,8 +129,7 @@ impl<'m> Finder<'_, 'm> {
         let code: LLVMOpcode = operation.into();
         let plain = |_: &mut PointSite| {};
         if operation == Br && instruction.operand_count() == 3 {
-            let condition = Subject::Condition(instruction.operand(0));
-            self.add(At::Branch, instruction, condition, |site| {
+            self.add(At::Branch, instruction, Subject::Condition, |site| {
                 site.successors = successors.to_vec();
             });
         } else if operation == Return && self.function.is_kernel() {
