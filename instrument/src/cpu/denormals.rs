@@ -54,7 +54,7 @@ fn is_single(ty: Type) -> bool {
     ty.scalar() == Type::float()
 }
 
-/// Whether an operation flushes its operands, and whether it flushes its result.
+/// Returns whether an operation flushes denormal operands to zero, and whether it flushes a denormal result.
 fn flushes(instruction: Instruction) -> (bool, bool) {
     let single = is_single(instruction.ty());
     match instruction.get_opcode() {

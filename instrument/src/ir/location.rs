@@ -37,7 +37,7 @@ impl Location {
         name.starts_with("__clang_cuda_")
     }
 
-    /// Whether the file is a compiler or CUDA header. A position there (inside `atomicAdd`, say) is useless to users, unlike
+    /// Returns true for a compiler or CUDA header. A position there (inside `atomicAdd`, say) is useless to users, unlike
     /// the call's.
     fn is_in_system_header(&self) -> bool {
         let name = self.file_name();

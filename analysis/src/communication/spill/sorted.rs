@@ -48,7 +48,7 @@ struct State<T> {
     /// Runs in memory, sorted only if `joins`.
     memory: Vec<Vec<T>>,
     memory_items: usize,
-    /// Whether joining the first run saved much memory, so that joining the next ones is worth it.
+    /// True if joining the first run saved much memory: the next ones are joined too.
     joins: Option<bool>,
     /// Runs by the number of times their items were merged.
     disk: Vec<Vec<Run>>,

@@ -47,7 +47,7 @@ pub struct Worker {
     pub warp_log: RefCell<Option<WarpLog>>,
     /// Variables of threads that run in a loop: the first byte, and one past the last.
     pub frame: Cell<(*mut u8, *mut u8)>,
-    /// Whether the thread state does not identify the running thread.
+    /// True if the thread state does not identify the running thread.
     pub forgets_thread: Cell<bool>,
     /// CTAs to run in a loop: the first, and one past the last.
     pub ctas: Cell<(u64, u64)>,

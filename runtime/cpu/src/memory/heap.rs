@@ -20,7 +20,7 @@ pub struct Block {
     /// Size as requested.
     pub bytes: u64,
     pub kind: AllocationKind,
-    /// Whether kernels access it as global memory, unlike `__constant__` variables.
+    /// True if kernels access it as global memory, unlike `__constant__` variables.
     pub is_global: bool,
     /// Its memory; `None` if the program owns that.
     mapping: Option<Mapping>,
