@@ -1,7 +1,7 @@
 //! Analyses a whole capture: counts and communication in one pass over the accesses.
 
-use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
-use crate::counts::{CountTables, Counts, GroupSource, LaunchCounts};
+use crate::communication::{Communication, Engine, EngineEnd, Matching, MemoryLimit, Options};
+use crate::counts::{CountTables, GroupSource, LaunchCounts};
 use crate::error::{AnalysisError, Result};
 use crate::in_situ::{self, InSitu};
 use crate::metrics::opaque::{self, OpaqueRow};
@@ -11,7 +11,7 @@ use crate::sites::SiteOps;
 use std::collections::BTreeMap;
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, CtaBlocks, Gap,
-    GroupBuffer, HostCopy, HostEvent, LaunchRecord, ModuleTable, Recorded,
+    GroupBuffer, HostEvent, Launch, LaunchRecord, ModuleTable, Recorded,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,8 @@ pub fn analyse_within(
     }
     // Runs on a pool thread: passing each launch to another thread takes longer than analysing a small launch.
     rayon::scope(|_| {
-        let mut engine = Engine::new(options, limit, capture.cancellation);
+        let ops = SiteOps::new(capture.sites());
+        let mut engine = Engine::new(ops, options, limit, capture.cancellation);
         let mut accesses = capture;
         let walk = walk(capture, &mut engine, &mut accesses)?;
         Ok(walk.into_analysis(capture, options, engine.finish()?))
@@ -90,39 +91,23 @@ pub fn analyse_within(
 }
 
 /// Source of the launches' accesses. The rest of an analysis is the same on one machine and on many.
-pub(crate) trait Accesses {
-    /// Feeds the accesses of the next launch to the engine; returns their counts.
-    fn launch(
-        &mut self,
-        engine: &mut Engine,
-        ops: &SiteOps,
-        record: &LaunchRecord<'_>,
-    ) -> Result<Counts>;
-
-    /// Returns whether the bytes that the host copies are unwritten; `copy` numbers the copies to the host.
-    fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool>;
+pub(crate) trait Accesses<'a> {
+    /// Feeds the accesses of the next launch to the engine.
+    fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()>;
 }
 
-impl Accesses for &Capture {
-    fn launch(
-        &mut self,
-        engine: &mut Engine,
-        ops: &SiteOps,
-        record: &LaunchRecord<'_>,
-    ) -> Result<Counts> {
+impl<'a> Accesses<'a> for &'a Capture {
+    fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()> {
         let (capture, chunks) = (*self, record.chunks);
-        engine.launch(record.launch, ops, &LaunchChunks { capture, chunks })
-    }
-
-    fn nothing_wrote(&mut self, engine: &mut Engine, _: u32, from: &HostCopy) -> Result<bool> {
-        engine.nothing_wrote(from.source, from.bytes)
+        engine.launch(record.launch, LaunchChunks { capture, chunks })
     }
 }
 
 #[derive(Default)]
 pub(crate) struct Walk<'a> {
-    launches: Vec<LaunchCounts>,
-    copies: BTreeMap<AllocationId, UnwrittenCopy>,
+    launches: Vec<&'a Launch>,
+    /// Copies of device memory to the host, by number.
+    copies: Vec<(u32, UnwrittenCopy)>,
     gaps: Vec<&'a Gap>,
     is_partial: bool,
 }
@@ -130,10 +115,9 @@ pub(crate) struct Walk<'a> {
 /// Replays the program into `engine`, in the order of the host's calls.
 pub(crate) fn walk<'a>(
     capture: &'a Capture,
-    engine: &mut Engine,
-    accesses: &mut impl Accesses,
+    engine: &mut Engine<'a>,
+    accesses: &mut impl Accesses<'a>,
 ) -> Result<Walk<'a>> {
-    let ops = SiteOps::new(capture.sites());
     let mut walk = Walk {
         is_partial: capture.header.selection.is_some(),
         ..Walk::default()
@@ -142,24 +126,21 @@ pub(crate) fn walk<'a>(
     for timed in capture.replay() {
         match timed.event {
             HostEvent::Launch(record) => {
-                let counts = accesses.launch(engine, &ops, &record)?;
-                walk.launches.push(LaunchCounts {
-                    launch: record.launch.clone(),
-                    counts,
-                });
+                accesses.launch(engine, &record)?;
+                walk.launches.push(record.launch);
                 walk.is_partial |= record.recorded != Recorded::All;
             }
             HostEvent::Allocate(allocation) => {
                 let (address, bytes) = (allocation.address, allocation.bytes);
                 engine.allocated(allocation.id, address, bytes);
                 if host_writes_unseen(&allocation.kind) {
-                    engine.host_wrote(address, bytes);
+                    engine.host_wrote(address, bytes)?;
                 } else {
-                    engine.forget(address, bytes);
+                    engine.forget(address, bytes)?;
                 }
             }
             HostEvent::Free(allocation) => {
-                engine.forget(allocation.address, allocation.bytes);
+                engine.forget(allocation.address, allocation.bytes)?;
                 engine.freed(allocation.address, allocation.bytes);
             }
             HostEvent::Copy(copy) => {
@@ -167,25 +148,27 @@ pub(crate) fn walk<'a>(
                 if copy.direction == CopyDirection::DeviceToHost
                     && let Some(id) = engine.allocation_of(copy.source, copy.bytes)
                     && is_device(capture, id)
-                    && accesses.nothing_wrote(engine, copies_to_host, copy)?
                 {
-                    let unwritten = walk.copies.entry(id).or_insert(UnwrittenCopy {
+                    engine.copied(copies_to_host, copy.source, copy.bytes)?;
+                    let unwritten = UnwrittenCopy {
                         allocation: id,
+                        copies: 1,
+                        bytes: copy.bytes,
+                        copied_bytes: copy.bytes,
                         launches_before: engine.launches(),
-                        ..UnwrittenCopy::default()
-                    });
-                    unwritten.copies += 1;
-                    unwritten.bytes = unwritten.bytes.max(copy.bytes);
-                    unwritten.copied_bytes += copy.bytes;
+                    };
+                    walk.copies.push((copies_to_host, unwritten));
                 }
-                engine.host_wrote(copy.destination, copy.bytes);
+                engine.host_wrote(copy.destination, copy.bytes)?;
             }
-            HostEvent::Memset(memset) => engine.host_wrote(memset.address, memset.bytes),
+            HostEvent::Memset(memset) => engine.host_wrote(memset.address, memset.bytes)?,
             HostEvent::OpaqueLaunch(launch) => match &launch.call {
-                None => engine.opaque_launch(),
+                None => engine.opaque_launch()?,
                 Some(call) => {
                     let written = call.writes.iter().flat_map(|block| block.ranges());
-                    written.for_each(|(address, bytes)| engine.opaque_wrote(address, bytes));
+                    for (address, bytes) in written {
+                        engine.opaque_wrote(address, bytes)?;
+                    }
                 }
             },
             HostEvent::Gap(gap) => walk.gaps.push(gap),
@@ -203,12 +186,30 @@ impl Walk<'_> {
         self,
         capture: &Capture,
         options: Options,
-        communication: Communication,
+        end: EngineEnd,
     ) -> Analysis {
+        let launches = self.launches.into_iter().zip(end.counts);
+        let launches = launches.map(|(launch, counts)| LaunchCounts {
+            launch: launch.clone(),
+            counts,
+        });
+        let mut copies: BTreeMap<AllocationId, UnwrittenCopy> = BTreeMap::new();
+        for (number, copy) in self.copies {
+            if !end.written_copies.contains(&number) {
+                let sum = copies.entry(copy.allocation).or_insert(UnwrittenCopy {
+                    launches_before: copy.launches_before,
+                    allocation: copy.allocation,
+                    ..UnwrittenCopy::default()
+                });
+                sum.copies += 1;
+                sum.bytes = sum.bytes.max(copy.bytes);
+                sum.copied_bytes += copy.bytes;
+            }
+        }
         let mut analysis = Analysis {
-            unwritten_copies: self.copies.into_values().collect(),
+            unwritten_copies: copies.into_values().collect(),
             initialisation_unknown: unseen_writes(capture, options, &self.gaps, self.is_partial),
-            ..Analysis::new(capture, self.launches, communication)
+            ..Analysis::new(capture, launches.collect(), end.communication)
         };
         let unwritten = &mut analysis.communication.unwritten;
         unwritten.retain(|read| is_device(capture, read.allocation));
@@ -309,6 +310,11 @@ pub(crate) struct LaunchChunks<'a> {
 impl GroupSource for LaunchChunks<'_> {
     fn chunks(&self) -> usize {
         self.chunks.len()
+    }
+
+    fn thread_accesses(&self) -> u64 {
+        let chunks = self.chunks.iter();
+        chunks.map(|chunk| chunk.thread_accesses).sum()
     }
 
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {

@@ -13,17 +13,25 @@ use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
 pub trait GroupSource: Sync {
     fn chunks(&self) -> usize;
 
+    /// Number of accesses in all chunks, counting each lane.
+    fn thread_accesses(&self) -> u64;
+
     /// Passes every group of a chunk to `sink`, in order.
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()>;
 }
 
-impl GroupSource for Vec<Vec<AccessGroup>> {
+impl<C: AsRef<[Vec<AccessGroup>]> + Sync> GroupSource for C {
     fn chunks(&self) -> usize {
-        self.len()
+        self.as_ref().len()
+    }
+
+    fn thread_accesses(&self) -> u64 {
+        let groups = self.as_ref().iter().flatten();
+        groups.map(|group| group.lanes() as u64).sum()
     }
 
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
-        self[chunk].iter().try_for_each(sink)
+        self.as_ref()[chunk].iter().try_for_each(sink)
     }
 }
 

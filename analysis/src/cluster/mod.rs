@@ -13,18 +13,17 @@ pub use rows::{Kind, NextRow, Row, Rows};
 
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
-    BLOCK_RECORDS, Block, Cutter, Engine, Item, LaunchStrides, MemoryLimit, OfLaunch, Options,
-    Packet, Record, Run, Sorter, Sums, Transfer, Transfers, WideAccesses, WidePart, add, distances,
-    unpacked,
+    BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchStrides, MemoryLimit, OfLaunch,
+    Options, Packet, Record, Run, Sorter, Sums, Transfer, Transfers, WideAccesses, WidePart, add,
+    distances, recycle, unpacked,
 };
-use crate::counts::Counts;
 use crate::error::Result;
 use crate::sites::SiteOps;
 use rows::{items_of, packed, sums_of, sums_row, unexpected};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use superstep_trace::{Capture, ChunkRef, HostCopy, LaunchRecord};
+use superstep_trace::{Capture, ChunkRef, LaunchRecord};
 
 /// Cuts the chunks of a capture into tasks of about `accesses` thread accesses, each a range of chunk numbers.
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<Range<u64>> {
@@ -144,7 +143,8 @@ pub fn reduce(
     next: NextRow<'_>,
 ) -> Result<Rows> {
     let options = Options::everything();
-    let mut engine = Engine::new(options, limit, capture.cancellation);
+    let ops = SiteOps::new(capture.sites());
+    let mut engine = Engine::new(ops, options, limit, capture.cancellation);
     let mut pages = OfBucket {
         next,
         waiting: VecDeque::new(),
@@ -163,6 +163,7 @@ pub fn reduce(
         sums.launch(position).part.volume.communicated_stored_bytes += bytes;
     }
     sums.found.extend(end.found.into_rows().0);
+    sums.written_copies.extend(end.written_copies);
     let sums = sums_row(bucket, &sums)?;
     let rows = packed(Kind::Loads, end.loads, buckets, Run::owner_key)?
         .chain(packed(Kind::Stores, end.stores, buckets, Run::owner_key)?)
@@ -199,16 +200,12 @@ impl OfBucket<'_> {
     }
 }
 
-impl Accesses for OfBucket<'_> {
-    fn launch(
-        &mut self,
-        engine: &mut Engine,
-        ops: &SiteOps,
-        record: &LaunchRecord<'_>,
-    ) -> Result<Counts> {
-        let position = engine.begin(record.launch)?;
+impl<'a> Accesses<'a> for OfBucket<'_> {
+    fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()> {
+        let before = engine.begin(record.launch)?;
+        let position = before.position;
         let wide = WideAccesses::default();
-        let (mut blocks, mut bytes): (Vec<Block>, usize) = (Vec::new(), 0);
+        let mut blocks: Vec<Block> = Vec::new();
         let mut flat: Vec<Record> = Vec::new();
         while self.ahead()? == Some(position) {
             let Some(of) = self.waiting.pop_front() else {
@@ -216,35 +213,30 @@ impl Accesses for OfBucket<'_> {
             };
             flat.extend(of.numbered(&wide)?);
             if flat.len() >= BLOCK_RECORDS {
-                let block = Block::of(&mut flat, &engine.spare);
-                bytes += block.bytes();
-                blocks.push(block);
-                engine.make_room(&mut blocks, &mut bytes)?;
+                let spare = &engine.decoder.spare;
+                blocks.push(Block::of(&mut flat, spare));
+                engine.overflow.make_room(&mut blocks, spare)?;
             }
         }
         if !flat.is_empty() {
-            blocks.push(Block::of(&mut flat, &engine.spare));
+            blocks.push(Block::of(&mut flat, &engine.decoder.spare));
         }
         if !blocks.is_empty() {
-            let wide = wide.into_accesses();
-            let (part, sources) = engine.records(position, ops, blocks, &wide)?;
-            self.sums.launch(position).part.add(part);
-            let parts = sources.iter().filter_map(|&(cta, number, source)| {
-                let access = wide.get(number as usize)?;
-                let access = (access.address, access.width);
-                Some(WidePart::new(position, cta, access, source))
-            });
-            self.wide.append(parts.collect())?;
+            let launches = [(before, Decoded::new(blocks, wide.into_accesses()))];
+            let parts = engine.alone(&launches)?;
+            let [(_, launch)] = launches;
+            for (part, sources) in parts {
+                self.sums.launch(position).part.add(part);
+                let parts = sources.iter().filter_map(|&(cta, number, source)| {
+                    let access = launch.wide.get(number as usize)?;
+                    let access = (access.address, access.width);
+                    Some(WidePart::new(position, cta, access, source))
+                });
+                self.wide.append(parts.collect())?;
+            }
+            recycle(launch.blocks, &engine.decoder.spare);
         }
-        Ok(Counts::default())
-    }
-
-    fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool> {
-        let nothing = engine.nothing_wrote(from.source, from.bytes)?;
-        if !nothing {
-            self.sums.written_copies.insert(copy);
-        }
-        Ok(nothing)
+        Ok(())
     }
 }
 
@@ -320,7 +312,9 @@ impl Merged {
     /// Returns the same analysis as [`crate::analyse`] with [`Options::everything`].
     pub fn finish(mut self, capture: &Capture) -> Result<Analysis> {
         let options = Options::everything();
-        let mut engine = Engine::new(options, &MemoryLimit::none(), capture.cancellation);
+        let ops = SiteOps::new(capture.sites());
+        let limit = MemoryLimit::none();
+        let mut engine = Engine::new(ops, options, &limit, capture.cancellation);
         let mut strides = Vec::new();
         engine.found.add_rows(&self.sums.found);
         let mut settled = Settled {
@@ -333,10 +327,11 @@ impl Merged {
                 "some sums belong to launches that the capture does not have",
             ));
         }
-        let mut communication = engine.finish()?;
-        communication.strides = strides;
-        communication.transfers = Transfers::new(self.transfers.finish()?);
-        Ok(walk.into_analysis(capture, options, communication))
+        let mut end = engine.finish()?;
+        end.communication.strides = strides;
+        end.communication.transfers = Transfers::new(self.transfers.finish()?);
+        end.written_copies.append(&mut self.sums.written_copies);
+        Ok(walk.into_analysis(capture, options, end))
     }
 }
 
@@ -346,27 +341,18 @@ struct Settled<'a> {
     strides: &'a mut Vec<LaunchStrides>,
 }
 
-impl Accesses for Settled<'_> {
-    fn launch(
-        &mut self,
-        engine: &mut Engine,
-        _: &SiteOps,
-        record: &LaunchRecord<'_>,
-    ) -> Result<Counts> {
-        let position = engine.begin(record.launch)?;
+impl<'a> Accesses<'a> for Settled<'_> {
+    fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()> {
+        let position = engine.begin(record.launch)?.position;
         let sums = self.sums.launches.remove(&position).unwrap_or_default();
         let mut part = sums.part;
         part.counted(&sums.counts);
         engine.settle(position, part);
+        engine.counts[position as usize] = sums.counts;
         self.strides.push(LaunchStrides {
             loads: sums.loads,
             stores: sums.stores,
         });
-        Ok(sums.counts)
-    }
-
-    fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool> {
-        let nothing = engine.nothing_wrote(from.source, from.bytes)?;
-        Ok(nothing && !self.sums.written_copies.contains(&copy))
+        Ok(())
     }
 }

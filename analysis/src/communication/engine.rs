@@ -1,32 +1,30 @@
 //! The engine, which turns launches and host writes into tables.
 
-use super::input::block::{
-    Block, Collected, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
-};
-use super::input::phases::Phases;
-use super::input::record::{Record, WideAccess, WideAccesses};
+use super::input::block::{Overflow, recycle};
+use super::input::decode::{Decoded, Decoder};
+use super::input::record::Record;
 use super::output::detail::{Found, Regions, SiteFlow, site_flows};
 use super::output::kept::Kept;
-use super::output::part::{LaunchPart, WideSource};
+use super::output::part::LaunchPart;
 use super::output::strides::{LaunchStrides, Run, StrideCounts, add, distances};
-use super::output::sums::View;
 use super::output::transfers::Transfers;
 use super::output::volume::{Communication, Flow, LaunchVolume, Transfer, Volume, by_kernel};
-use super::spill::file::{SpillFile, SpillFolder};
+use super::spill::file::SpillFolder;
 use super::spill::limit::{Budget, MemoryLimit};
 use super::spill::sorted::Sorted;
 use super::state::exact::Matching;
 use super::state::host::Untraced;
-use super::state::shadow::{Tag, page_of};
-use super::state::shard::{Records, Scratch, Shard};
+use super::state::shadow::Tag;
+use super::state::shard::Event;
+use super::state::shards::{Before, OfLaunch, Program, Shards};
 use super::state::unwritten::Unwritten;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use superstep_trace::{AllocationId, Cancellation, Launch};
 
 /// Results to keep in addition to the volumes.
@@ -60,40 +58,72 @@ impl Options {
     }
 }
 
-/// Results of an engine other than the per-launch sums.
-pub(crate) struct EngineEnd {
+/// Results of an engine that has analysed some of the pages.
+pub(crate) struct PartEnd {
     /// Stored bytes that another entity read, by storing launch.
     pub(crate) stored: Vec<u64>,
     pub(crate) found: Found,
     pub(crate) transfers: Sorted<Transfer>,
     pub(crate) loads: Sorted<Run>,
     pub(crate) stores: Sorted<Run>,
+    pub(crate) written_copies: BTreeSet<u32>,
 }
 
-/// Analyses communication launch by launch.
+/// Results of an engine.
+pub struct EngineEnd {
+    pub communication: Communication,
+    /// Counts by launch.
+    pub counts: Vec<Counts>,
+    /// Copies given to [`Engine::copied`] of which something had written at least a byte.
+    pub written_copies: BTreeSet<u32>,
+}
+
+/// Limits of the launches that are read together: enough to keep all threads busy, few enough to fit in memory.
+/// Accesses for each thread of this computer, 24 bytes each if all are scattered.
+const TOGETHER_ACCESSES: u64 = 4 << 20;
+/// Chunks for each thread of this computer.
+const TOGETHER_CHUNKS: usize = 4;
+/// Launches, and events of the host before them.
+const TOGETHER_EVENTS: usize = 1 << 12;
+
+/// Launches whose accesses have not been read.
+#[derive(Default)]
+struct Waiting<'a> {
+    launches: Vec<Before>,
+    sources: Vec<Box<dyn GroupSource + 'a>>,
+    accesses: u64,
+    chunks: usize,
+    events: usize,
+}
+
+/// Analyses communication. Launches wait until there is work for all threads; while the shards analyse them, the accesses
+/// of the next ones are read.
 ///
 /// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for each
-/// access group of the current launch, or for each access of a scattered group. Data that exceeds a [`MemoryLimit`] is moved
-/// to temporary files.
-pub struct Engine {
+/// access group of the launches in progress, or for each access of a scattered group. Data that exceeds a [`MemoryLimit`] is
+/// moved to temporary files.
+pub struct Engine<'a> {
     options: Options,
     limit: MemoryLimit,
     budget: Budget,
     cancellation: Cancellation,
-    folder: Arc<SpillFolder>,
-    shards: Vec<Shard>,
-    scratch: Pool<Scratch>,
-    flat: Pool<Vec<Record>>,
-    pub(crate) spare: Spare,
-    /// Records of the current launch that did not fit in memory.
-    spilled: Option<SpillFile>,
-    untraced: Untraced,
+    shards: Shards,
+    pub(crate) decoder: Decoder,
+    waiting: Waiting<'a>,
+    /// Launches whose accesses were read.
+    ready: Vec<(Before, Decoded)>,
+    pub(crate) overflow: Overflow,
+    untraced: Arc<Untraced>,
     /// Whether nothing has written to memory since the last opaque launch that may have written to any allocation.
     is_unknown: bool,
-    regions: Regions,
+    regions: Arc<Regions>,
+    /// Copies of bytes that no call of the host had written; true if a kernel had.
+    copied: Vec<(u32, Arc<AtomicBool>)>,
+    written_copies: BTreeSet<u32>,
     pub(crate) found: Found,
     unwritten: Unwritten,
     launches: Vec<LaunchVolume>,
+    pub(crate) counts: Vec<Counts>,
     kernel_of: Vec<u32>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
@@ -102,24 +132,32 @@ pub struct Engine {
     kept: Kept,
 }
 
-impl Engine {
-    /// Creates an engine; `cancellation` also ends work that does not read the capture.
-    pub fn new(options: Options, limit: &MemoryLimit, cancellation: Cancellation) -> Self {
+impl<'a> Engine<'a> {
+    /// Creates an engine for a program with these sites; `cancellation` also ends work that does not read the capture.
+    pub fn new(
+        ops: SiteOps,
+        options: Options,
+        limit: &MemoryLimit,
+        cancellation: Cancellation,
+    ) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
         Self {
             options,
-            shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
-            scratch: Pool::new(),
-            flat: Pool::new(),
-            spare: Spare::new(),
-            spilled: None,
-            untraced: Untraced::default(),
+            shards: Shards::new(options, budget, folder.clone()),
+            decoder: Decoder::new(ops, options),
+            waiting: Waiting::default(),
+            ready: Vec::new(),
+            overflow: Overflow::new(budget.record_bytes, folder),
+            untraced: Arc::default(),
             is_unknown: false,
-            regions: Regions::default(),
+            regions: Arc::default(),
+            copied: Vec::new(),
+            written_copies: BTreeSet::new(),
             found: Found::default(),
             unwritten: Unwritten::default(),
             launches: Vec::new(),
+            counts: Vec::new(),
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
@@ -129,48 +167,49 @@ impl Engine {
             limit: limit.clone(),
             budget,
             cancellation,
-            folder,
         }
     }
 
-    pub fn host_wrote(&mut self, address: u64, bytes: u64) {
+    pub fn host_wrote(&mut self, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);
-        self.set(address, end, Tag::HOST);
+        self.set(address, end, Tag::HOST)
     }
 
     /// Marks bytes as unwritten after memory has been allocated or freed.
-    pub fn forget(&mut self, address: u64, bytes: u64) {
+    pub fn forget(&mut self, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);
-        self.set(address, end, Tag::NEVER);
+        self.set(address, end, Tag::NEVER)
     }
 
     /// Records a run of untraced code that may have written to any allocation.
-    pub fn opaque_launch(&mut self) {
+    pub fn opaque_launch(&mut self) -> Result<()> {
         if !self.is_unknown {
-            let live: Vec<_> = self.regions.ranges().collect();
-            for (start, end) in live {
-                self.set(start, end, Tag::UNKNOWN);
+            let live = self.regions.clone();
+            for (start, end) in live.ranges() {
+                self.set(start, end, Tag::UNKNOWN)?;
             }
             self.is_unknown = true;
         }
+        Ok(())
     }
 
     /// Records a run of untraced code that may have written to these bytes but to no others.
-    pub fn opaque_wrote(&mut self, address: u64, bytes: u64) {
+    pub fn opaque_wrote(&mut self, address: u64, bytes: u64) -> Result<()> {
         let before = self.is_unknown;
-        self.set(address, address.saturating_add(bytes), Tag::UNKNOWN);
+        self.set(address, address.saturating_add(bytes), Tag::UNKNOWN)?;
         self.is_unknown = before;
+        Ok(())
     }
 
     /// Registers allocation `id`; does not change the writers of its bytes (see [`Engine::forget`]).
     pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
-        self.regions.insert(address, end, id);
+        Arc::make_mut(&mut self.regions).insert(address, end, id);
         self.is_unknown = false;
     }
 
     pub fn freed(&mut self, address: u64, bytes: u64) {
-        self.regions.remove(address, address.saturating_add(bytes));
+        Arc::make_mut(&mut self.regions).remove(address, address.saturating_add(bytes));
     }
 
     /// Returns the allocation that contains all of these bytes, if there is one.
@@ -183,82 +222,133 @@ impl Engine {
         self.launches.len() as u32
     }
 
-    fn set(&mut self, start: u64, end: u64, tag: Tag) {
+    fn set(&mut self, start: u64, end: u64, tag: Tag) -> Result<()> {
         if start >= end {
-            return;
+            return Ok(());
         }
         self.is_unknown = false;
-        self.untraced.set(start, end, tag);
-        let numbers = page_of(start)..=page_of(end - 1);
-        let known: usize = self.shards.iter().map(Shard::pages).sum();
-        if numbers.end() - numbers.start() > known as u64 {
-            for shard in &mut self.shards {
-                shard.set_all(start, end, tag);
-            }
-        } else {
-            for number in numbers {
-                self.shards[shard_of(number)].set(number, start, end, tag);
-            }
+        Arc::make_mut(&mut self.untraced).set(start, end, tag);
+        self.event(start, end, &Event::Written(tag))
+    }
+
+    fn event(&mut self, start: u64, end: u64, event: &Event) -> Result<()> {
+        let is_idle = self.waiting.launches.is_empty() && self.ready.is_empty();
+        let before = self.launches();
+        self.shards.add((start, end), event, before, is_idle);
+        self.waiting.events += 1;
+        match self.waiting.events >= TOGETHER_EVENTS {
+            true => self.advance(),
+            false => Ok(()),
         }
     }
 
-    /// Returns whether neither the host nor a kernel, traced or not, has written any of these bytes since they were
-    /// allocated. Always false with [`Matching::ExactAddress`].
-    pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
+    /// Notes that the host copies these bytes from the device. [`EngineEnd::written_copies`] says whether the host or a
+    /// kernel, traced or not, had written any of them since they were allocated; always, with [`Matching::ExactAddress`].
+    pub fn copied(&mut self, copy: u32, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);
-        let mut untraced = self.untraced.parts(address, end);
-        if self.options.matches_addresses() || untraced.next().is_some() {
-            return Ok(false);
+        let by_host = self.untraced.parts(address, end).next().is_some();
+        if by_host || self.options.matches_addresses() {
+            self.written_copies.insert(copy);
+        } else if address < end {
+            let written = Arc::<AtomicBool>::default();
+            self.copied.push((copy, written.clone()));
+            self.event(address, end, &Event::Copied(written))?;
         }
-        let pages = page_of(address)..=page_of(end.saturating_sub(1));
-        for number in pages.filter(|_| bytes > 0) {
-            let at = shard_of(number);
-            let shard = &mut self.shards[at];
-            shard.swap_in(&self.folder, &format!("pages-{at}"))?;
-            if !shard.nothing_wrote(number, address, end) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(())
     }
 
-    /// Analyses the next launch and returns its counts. `source` provides all access groups; those of any one thread are in
-    /// program order. After an error, the engine's results are meaningless.
-    pub fn launch(
-        &mut self,
-        launch: &Launch,
-        ops: &SiteOps,
-        source: &impl GroupSource,
-    ) -> Result<Counts> {
-        let position = self.begin(launch)?;
-        let (counts, blocks, wide) = self.blocks(ops, source)?;
-        let (mut part, mut sources) = self.records(position, ops, blocks, &wide)?;
-        // An access that crosses a page boundary counts once per source, no matter how many of its pages contain bytes from
-        // that source.
-        for (_, number, _) in &mut sources {
-            *number = wide[*number as usize].first;
+    /// Adds the next launch. `source` provides all access groups; those of any one thread are in program order. After an
+    /// error, the engine's results are meaningless.
+    pub fn launch(&mut self, launch: &Launch, source: impl GroupSource + 'a) -> Result<()> {
+        let before = self.begin(launch)?;
+        let (accesses, chunks) = (source.thread_accesses(), source.chunks());
+        let fitting = (self.budget.record_bytes / size_of::<Record>()) as u64;
+        if accesses > fitting / 2 {
+            self.catch_up()?;
+            return self.large(before, &source);
         }
-        sources.sort_unstable();
-        sources.dedup();
-        let mut transfers = Vec::new();
-        for (receiver_cta, _, source) in sources {
-            transfers.extend(part.wide(position, receiver_cta, source));
+        let threads = rayon::current_num_threads();
+        let most = (TOGETHER_ACCESSES * threads as u64).min(fitting / 4);
+        if self.waiting.accesses + accesses > most {
+            self.advance()?;
         }
-        if self.options.transfers {
-            self.kept.transfers.append(transfers)?;
+        let waiting = &mut self.waiting;
+        waiting.launches.push(before);
+        waiting.sources.push(Box::new(source));
+        waiting.accesses += accesses;
+        waiting.chunks += chunks;
+        waiting.events += 1;
+        match waiting.chunks >= TOGETHER_CHUNKS * threads || waiting.events >= TOGETHER_EVENTS {
+            true => self.advance(),
+            false => Ok(()),
         }
-        if self.options.strides {
-            let next = self.limit.sorter("loads", self.cancellation);
-            let loads = std::mem::replace(&mut self.kept.loads, next);
-            let of_launch = &mut self.strides[position as usize];
-            distances(loads, |_, counts| add(&mut of_launch.loads, counts))?;
-        }
-        part.counted(&counts);
-        self.settle(position, part);
-        Ok(counts)
     }
 
-    pub(crate) fn begin(&mut self, launch: &Launch) -> Result<u32> {
+    /// Analyses the launches that were read, and reads the waiting ones meanwhile.
+    fn advance(&mut self) -> Result<()> {
+        let Waiting {
+            launches, sources, ..
+        } = std::mem::take(&mut self.waiting);
+        let ready = std::mem::take(&mut self.ready);
+        let (decoder, shards) = (&self.decoder, &mut self.shards);
+        let program = Program {
+            ops: &decoder.ops,
+            kernels: &self.kernel_of,
+            kept: &self.kept,
+            cancellation: self.cancellation,
+        };
+        let (read, analysed) = rayon::join(
+            || decoder.launches(&sources),
+            || shards.launches(&ready, program, None),
+        );
+        self.settle_all(ready, analysed?)?;
+        for (before, launch) in launches.into_iter().zip(read?) {
+            self.counted(before.position, &launch);
+            self.ready.push((before, launch));
+        }
+        Ok(())
+    }
+
+    /// Analyses all launches added so far.
+    fn catch_up(&mut self) -> Result<()> {
+        self.advance()?;
+        self.advance()
+    }
+
+    /// Analyses one launch, with records on disk if they do not fit in memory.
+    fn large(&mut self, before: Before, source: &dyn GroupSource) -> Result<()> {
+        let (decoder, overflow) = (&self.decoder, &mut self.overflow);
+        let launch =
+            decoder.in_parts(source, |blocks| overflow.make_room(blocks, &decoder.spare))?;
+        self.counted(before.position, &launch);
+        let launches = vec![(before, launch)];
+        let parts = self.alone(&launches)?;
+        self.settle_all(launches, parts)
+    }
+
+    /// Runs the shards on launches that may have records on disk; earlier ones were analysed.
+    pub(crate) fn alone(&mut self, launches: &[(Before, Decoded)]) -> Result<Vec<OfLaunch>> {
+        // Frees the memory that was kept for reuse when blocks were moved to disk: the shards need it.
+        self.decoder.spare.clear();
+        let program = Program {
+            ops: &self.decoder.ops,
+            kernels: &self.kernel_of,
+            kept: &self.kept,
+            cancellation: self.cancellation,
+        };
+        let file = self.overflow.file.as_ref();
+        let parts = self.shards.launches(launches, program, file)?;
+        self.overflow.clear()?;
+        Ok(parts)
+    }
+
+    fn counted(&mut self, position: u32, launch: &Decoded) {
+        self.counts[position as usize] = launch.counts;
+        let sites = launch.sites.iter();
+        sites.for_each(|sites| self.found.add_accessed(sites.counted()));
+    }
+
+    pub(crate) fn begin(&mut self, launch: &Launch) -> Result<Before> {
         let limit = u32::MAX - 1;
         let position = u32::try_from(self.launches.len()).unwrap_or(limit);
         if position >= limit {
@@ -278,139 +368,53 @@ impl Engine {
             kernel: launch.kernel.clone(),
             volume: Volume::default(),
         });
+        self.counts.push(Counts::default());
         if self.options.strides {
             self.strides.push(LaunchStrides::default());
         }
-        Ok(position)
+        Ok(Before {
+            position,
+            untraced: self.untraced.clone(),
+            regions: self.regions.clone(),
+        })
     }
 
-    /// Runs the shards on all records of the launch at `position`. Returns their sums and, separately, the parts of accesses
-    /// that cross page boundaries.
-    pub(crate) fn records(
-        &mut self,
-        position: u32,
-        ops: &SiteOps,
-        blocks: Vec<Block>,
-        wide: &[WideAccess],
-    ) -> Result<(LaunchPart, Vec<WideSource>)> {
-        // Frees the memory that was kept for reuse when blocks were moved to disk: the shards need it.
-        self.spare.clear();
-        self.shards_of(position, ops, &blocks, wide)?;
-        recycle(blocks, &self.spare);
-        if let Some(file) = &mut self.spilled {
-            file.clear()?;
+    /// Adds the results of launches that were analysed together.
+    fn settle_all(&mut self, launches: Vec<(Before, Decoded)>, parts: Vec<OfLaunch>) -> Result<()> {
+        if launches.is_empty() {
+            return Ok(());
         }
-        Ok(self.gather())
-    }
-
-    /// Reads all chunks, several at a time, and cuts their groups into records.
-    fn blocks(
-        &mut self,
-        ops: &SiteOps,
-        source: &impl GroupSource,
-    ) -> Result<(Counts, Vec<Block>, Vec<WideAccess>)> {
-        let wide = WideAccesses::default();
-        let mut counts = Counts::default();
-        let mut blocks: Vec<Block> = Vec::with_capacity(source.chunks());
-        let (mut in_memory, mut phases) = (0, Phases::default());
-        let together = 8 * rayon::current_num_threads();
-        for first in (0..source.chunks()).step_by(together) {
-            let (flat, spare) = (&self.flat, &self.spare);
-            let options = self.options;
-            let read: Vec<Collected> = (first..source.chunks().min(first + together))
-                .into_par_iter()
-                .map(|chunk| {
-                    flat.with(Vec::new, |flat| {
-                        collect(source, chunk, ops, options, &wide, (flat, spare))
-                    })
-                })
-                .collect::<Result<_>>()?;
-            for of_chunk in read {
-                counts += of_chunk.counts;
-                self.found.add_accessed(of_chunk.sites.counted());
-                let mut read = of_chunk.blocks;
-                if !phases.is_empty() {
-                    (read.par_iter_mut()).for_each(|block| block.advance(&phases));
-                }
-                phases.add(&of_chunk.phases);
-                in_memory += read.iter().map(Block::bytes).sum::<usize>();
-                blocks.extend(read);
+        for ((Before { position, .. }, launch), (mut part, mut sources)) in
+            launches.iter().zip(parts)
+        {
+            // An access that crosses a page boundary counts once per source, no matter how many of its pages contain bytes
+            // from that source.
+            for (_, number, _) in &mut sources {
+                *number = launch.wide[*number as usize].first;
             }
-            self.make_room(&mut blocks, &mut in_memory)?;
+            sources.sort_unstable();
+            sources.dedup();
+            let mut transfers = Vec::new();
+            for (receiver_cta, _, source) in sources {
+                transfers.extend(part.wide(*position, receiver_cta, source));
+            }
+            if self.options.transfers {
+                self.kept.transfers.append(transfers)?;
+            }
+            part.counted(&launch.counts);
+            self.settle(*position, part);
         }
-        Ok((counts, blocks, wide.into_accesses()))
-    }
-
-    /// Moves `blocks` to disk if they exceed the budget.
-    pub(crate) fn make_room(&mut self, blocks: &mut Vec<Block>, bytes: &mut usize) -> Result<()> {
-        if *bytes > self.budget.record_bytes {
-            if self.spilled.is_none() {
-                self.spilled = Some(SpillFile::create(&self.folder, "records")?);
-            }
-            if let Some(file) = &mut self.spilled {
-                spill(blocks, file, &self.spare)?;
-            }
-            *bytes = 0;
+        if self.options.strides {
+            let next = self.limit.sorter("loads", self.cancellation);
+            let loads = std::mem::replace(&mut self.kept.loads, next);
+            let strides = &mut self.strides;
+            distances(loads, |launch, counts| {
+                add(&mut strides[launch as usize].loads, counts)
+            })?;
         }
+        let blocks = launches.into_iter().flat_map(|(_, launch)| launch.blocks);
+        recycle(blocks, &self.decoder.spare);
         Ok(())
-    }
-
-    /// Runs each shard on its records of the launch at `position`.
-    fn shards_of(
-        &mut self,
-        position: u32,
-        ops: &SiteOps,
-        blocks: &[Block],
-        wide: &[WideAccess],
-    ) -> Result<()> {
-        let view = View {
-            launch: position,
-            kernel: self.kernel_of[position as usize],
-            kernels: &self.kernel_of,
-            wide,
-            regions: &self.regions,
-            ops,
-            kept: &self.kept,
-            cancellation: self.cancellation,
-        };
-        let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
-        let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
-        (self.shards.par_iter_mut().enumerate())
-            .with_min_len(shards_of_a_task(blocks))
-            .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
-            .try_for_each(|(number, shard)| {
-                let name = format!("pages-{number}");
-                let before = shard.bytes;
-                shard.swap_in(folder, &name)?;
-                self.scratch.with(Scratch::new, |scratch| {
-                    let of = Records {
-                        blocks,
-                        shard: number,
-                        file,
-                        most: self.budget.shard_records,
-                        folder,
-                    };
-                    shard.launch(&view, untraced, scratch, &of)
-                })?;
-                let after = shard.bytes;
-                pages_bytes.fetch_add(after, Ordering::Relaxed);
-                let all = pages_bytes.fetch_sub(before, Ordering::Relaxed) - before;
-                if all > self.budget.page_bytes {
-                    shard.swap_out(folder, &name)?;
-                    pages_bytes.fetch_sub(after, Ordering::Relaxed);
-                }
-                self.kept.take_launch(&mut shard.out)
-            })
-    }
-
-    /// Collects the shards' results for the latest launch.
-    fn gather(&mut self) -> (LaunchPart, Vec<WideSource>) {
-        let (mut part, mut wide) = (LaunchPart::default(), Vec::new());
-        for shard in &mut self.shards {
-            part.shard(&mut shard.out);
-            wide.extend(shard.out.wide.drain());
-        }
-        (part, wide)
     }
 
     /// Adds the results of the launch at `position` to the tables.
@@ -436,33 +440,40 @@ impl Engine {
         }
     }
 
-    /// Collects the shards' results over the whole run.
+    /// Analyses the rest of the launches, and collects the shards' results over the whole run.
     fn end_shards(&mut self) -> Result<()> {
-        for mut shard in self.shards.drain(..) {
-            self.kept.take(&mut shard.out)?;
-            self.found.add(std::mem::take(&mut shard.out.details));
-            let stored = &shard.out.communicated_stored;
-            for (launch, bytes) in self.launches.iter_mut().zip(stored) {
+        self.catch_up()?;
+        for out in self.shards.take() {
+            let mut out = out?;
+            self.kept.take(&mut out)?;
+            self.found.add(std::mem::take(&mut out.details));
+            for (launch, bytes) in self.launches.iter_mut().zip(&out.communicated_stored) {
                 launch.volume.communicated_stored_bytes += bytes;
+            }
+        }
+        for (copy, written) in self.copied.drain(..) {
+            if written.load(Ordering::Relaxed) {
+                self.written_copies.insert(copy);
             }
         }
         Ok(())
     }
 
     /// Returns the results of an engine that has analysed some of the pages; its launches are not finished.
-    pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
+    pub(crate) fn finish_part(mut self) -> Result<PartEnd> {
         self.end_shards()?;
         let launches = self.launches.iter();
-        Ok(EngineEnd {
+        Ok(PartEnd {
             stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
             found: self.found,
             transfers: self.kept.transfers.finish()?,
             loads: self.kept.loads.finish()?,
             stores: self.kept.stores.finish()?,
+            written_copies: self.written_copies,
         })
     }
 
-    pub fn finish(mut self) -> Result<Communication> {
+    pub fn finish(mut self) -> Result<EngineEnd> {
         self.end_shards()?;
         let Kept {
             stores, transfers, ..
@@ -479,7 +490,7 @@ impl Engine {
             self.found = Found::default();
         }
         let (found, footprints) = self.found.into_rows();
-        Ok(Communication {
+        let communication = Communication {
             launches: self.launches,
             kernels,
             total,
@@ -492,6 +503,11 @@ impl Engine {
             accessed: found.accessed,
             footprints,
             unwritten: self.unwritten.into_rows(),
+        };
+        Ok(EngineEnd {
+            communication,
+            counts: self.counts,
+            written_copies: self.written_copies,
         })
     }
 }

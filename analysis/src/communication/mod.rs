@@ -13,8 +13,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Engine, Options};
-pub(crate) use input::block::{BLOCK_RECORDS, Block};
+pub use engine::{Engine, EngineEnd, Options};
+pub(crate) use input::block::{BLOCK_RECORDS, Block, recycle};
+pub(crate) use input::decode::Decoded;
 pub(crate) use input::packets::{Cutter, OfLaunch, Packet, unpacked};
 pub(crate) use input::record::{Record, WideAccesses};
 pub use output::detail::{

@@ -179,7 +179,7 @@ pub(super) struct Step {
 pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
     let ops = SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)]);
     let (options, limit) = (Options::everything(), MemoryLimit::none());
-    let mut engine = Engine::new(options, &limit, Cancellation::default());
+    let mut engine = Engine::new(ops, options, &limit, Cancellation::default());
     let mut grids = Vec::new();
     for (number, step) in program.iter().enumerate() {
         let launch = Launch {
@@ -208,10 +208,10 @@ pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
                 group
             })
             .collect();
-        engine.launch(&launch, &ops, &vec![groups]).unwrap();
+        engine.launch(&launch, vec![groups]).unwrap();
         grids.push(step.grid);
     }
-    (engine.finish().unwrap(), grids)
+    (engine.finish().unwrap().communication, grids)
 }
 
 fn metrics(program: &[Step]) -> Metrics {

@@ -1,18 +1,12 @@
 //! Records of one chunk, grouped by shard, in memory or on disk.
 
 use super::phases::Phases;
-use super::record::{Record, Survey, WideAccesses, cut, starts};
-use crate::communication::engine::Options;
-use crate::communication::spill::file::{Piece, SpillFile, pack};
-use crate::communication::state::shadow::Tag;
+use super::record::{Record, Survey};
+use crate::communication::spill::file::{Piece, SpillFile, SpillFolder, pack};
 use crate::communication::state::shard::Records;
-use crate::counts::{Counts, GroupSource};
-use crate::error::{AnalysisError, Result};
+use crate::error::Result;
 use crate::parallel::mapped;
-use crate::scan::SiteCount;
-use crate::sites::{BySite, SiteOps};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use superstep_trace::{AccessGroup, Op};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Number of shards, a power of two: many more than cores, to balance uneven shards and keep each shard's part of a launch
 /// small.
@@ -81,7 +75,7 @@ pub(crate) enum Block {
 pub(crate) type Spare = Pool<Vec<Record>>;
 
 /// Keeps only the memory of `blocks` for reuse.
-pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
+pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     let mut spare = spare.objects();
     spare.clear();
     for block in blocks {
@@ -92,7 +86,7 @@ pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
 }
 
 impl Block {
-    fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
+    pub(crate) fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
         let used = spare.objects().pop();
         let mut records = used.unwrap_or_default();
         match flat.first() {
@@ -161,15 +155,50 @@ impl Block {
 /// Minimum number of records for a separate task.
 const TASK_RECORDS: usize = 1024;
 
-/// Returns the number of shards per task, chosen so that small launches use few threads.
-pub(crate) fn shards_of_a_task(blocks: &[Block]) -> usize {
-    let records: usize = blocks.iter().map(Block::len).sum();
+/// Returns the number of shards per task, chosen so that few `records` use few threads.
+pub(crate) fn shards_of_a_task(records: usize) -> usize {
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
+}
+
+/// Records of a large launch that do not fit in memory.
+pub(crate) struct Overflow {
+    /// Maximum size of the records in memory.
+    bytes: usize,
+    folder: Arc<SpillFolder>,
+    pub(crate) file: Option<SpillFile>,
+}
+
+impl Overflow {
+    pub(crate) fn new(bytes: usize, folder: Arc<SpillFolder>) -> Self {
+        Self {
+            bytes,
+            folder,
+            file: None,
+        }
+    }
+
+    /// Moves `blocks` to disk if they exceed the limit.
+    pub(crate) fn make_room(&mut self, blocks: &mut Vec<Block>, spare: &Spare) -> Result<()> {
+        let bytes: usize = blocks.iter().map(Block::bytes).sum();
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(SpillFile::create(&self.folder, "records")?),
+        };
+        spill(blocks, file, spare)
+    }
+
+    /// Frees the disk space.
+    pub(crate) fn clear(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), SpillFile::clear)
+    }
 }
 
 /// Moves the in-memory blocks, which come last, to `file` and merges them: records in one shard are similar and compress
 /// well.
-pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
+fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
     let on_disk = (blocks.iter())
         .take_while(|block| matches!(block, Block::Disk(_)))
         .count();
@@ -206,84 +235,6 @@ pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare
 
 /// Number of records at which a block ends, so that it fits into a core's cache.
 pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
-
-/// Returns the operation of `group`; fails if the group cannot be analysed.
-#[inline]
-pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
-    if group.cta >= Tag::SEVERAL {
-        return Err(AnalysisError::TooLarge {
-            what: "a CTA number",
-            value: u64::from(group.cta),
-            limit: u64::from(Tag::SEVERAL) - 1,
-        });
-    }
-    Ok(ops.op(group.site)?)
-}
-
-/// Accesses of one chunk.
-#[derive(Default)]
-pub(crate) struct Collected {
-    pub(crate) counts: Counts,
-    pub(crate) sites: BySite<SiteCount>,
-    /// Marks of grid barriers; the records' phases count from the start of the chunk.
-    pub(crate) phases: Phases,
-    pub(crate) blocks: Vec<Block>,
-}
-
-/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if addresses are matched.
-/// `flat` is scratch memory.
-pub(crate) fn collect(
-    source: &impl GroupSource,
-    chunk: usize,
-    ops: &SiteOps,
-    options: Options,
-    wide: &WideAccesses,
-    (flat, spare): (&mut Vec<Record>, &Spare),
-) -> Result<Collected> {
-    flat.clear();
-    let Collected {
-        mut counts,
-        mut sites,
-        mut phases,
-        mut blocks,
-    } = Collected::default();
-    let exact = options.matches_addresses();
-    let mut ends = vec![0u32; SHARDS];
-    source.read(chunk, &mut |group| {
-        if group.is_grid_barrier() {
-            phases.passed(group);
-            return Ok(());
-        }
-        let op = checked(group, ops)?;
-        counts.group(group, op);
-        if options.details {
-            sites.add(group);
-        }
-        let sink = |mut record: Record| {
-            phases.precede(&mut record);
-            ends[shard_of(record.page())] += 1;
-            flat.push(record);
-        };
-        if exact {
-            starts(group, op, sink);
-        } else {
-            cut(group, op, wide, sink);
-        }
-        if flat.len() >= BLOCK_RECORDS {
-            blocks.push(Block::new(flat, &mut ends, spare));
-        }
-        Ok(())
-    })?;
-    if !flat.is_empty() {
-        blocks.push(Block::new(flat, &mut ends, spare));
-    }
-    Ok(Collected {
-        counts,
-        sites,
-        phases,
-        blocks,
-    })
-}
 
 /// Distance, in records, between a prefetch and the store.
 const AHEAD: usize = 6;

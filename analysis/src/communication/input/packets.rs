@@ -1,6 +1,7 @@
 //! Records for the machine that owns their pages, packed by page bucket.
 
-use super::block::{BLOCK_RECORDS, checked, spread};
+use super::block::{BLOCK_RECORDS, spread};
+use super::decode::checked;
 use super::phases::Phases;
 use super::record::{Pattern, Record, WideAccesses, cut};
 use crate::communication::spill::file::{Fixed, fixed, pack, unpack};

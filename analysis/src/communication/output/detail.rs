@@ -114,7 +114,7 @@ pub struct Footprint {
 
 add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
     /// End and allocation by start.
     live: BTreeMap<u64, (u64, AllocationId)>,

@@ -5,10 +5,12 @@ use super::kept::Kept;
 use super::strides::Runs;
 use super::volume::Transfer;
 use crate::communication::engine::Options;
+use crate::communication::input::decode::Decoded;
 use crate::communication::input::record::{Pattern, Record, WideAccess};
 use crate::communication::spill::sorted::order;
 use crate::communication::state::bitmap::Bitmap;
 use crate::communication::state::shadow::{Page, Tag, Writer};
+use crate::communication::state::shards::{Before, Program};
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -27,7 +29,20 @@ pub(crate) struct View<'a> {
     pub(crate) cancellation: Cancellation,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    pub(crate) fn of(before: &'a Before, decoded: &'a Decoded, program: Program<'a>) -> Self {
+        View {
+            launch: before.position,
+            kernel: program.kernels[before.position as usize],
+            kernels: program.kernels,
+            wide: &decoded.wide,
+            regions: &before.regions,
+            ops: program.ops,
+            kept: program.kept,
+            cancellation: program.cancellation,
+        }
+    }
+
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
         self.kernels.get(launch as usize) == Some(&self.kernel)

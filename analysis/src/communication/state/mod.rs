@@ -8,6 +8,7 @@ pub(crate) mod local;
 pub(crate) mod reader;
 pub(crate) mod shadow;
 pub(crate) mod shard;
+pub(crate) mod shards;
 pub(crate) mod singles;
 pub(crate) mod unwritten;
 pub(crate) mod writers;

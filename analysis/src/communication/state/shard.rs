@@ -5,7 +5,7 @@ use super::exact::ExactPage;
 use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Only, Reader, Seen, by_allocation};
-use super::shadow::{PAGE_BYTES, Page, PerCell, Tag};
+use super::shadow::{PAGE_BYTES, Page, PerCell, Tag, page_of};
 use super::unwritten::{Search, but_for, never_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
@@ -18,6 +18,8 @@ use crate::communication::spill::shadow_file;
 use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
@@ -30,9 +32,26 @@ pub(crate) struct Shard {
     pub(crate) bytes: usize,
     /// Counts of written and touched pages on disk. If either is not 0, no pages are in memory.
     on_disk: (usize, usize),
-    /// Non-kernel writes since the pages were swapped out: start, end, last writer.
-    pending: Vec<(u64, u64, Tag)>,
+    /// Events that the pages do not reflect yet, in order.
+    pub(crate) pending: Vec<Pending>,
     pub(crate) out: ShardOut,
+}
+
+/// A call of the host that concerns `start..end`.
+pub(crate) struct Pending {
+    /// Position of the next launch.
+    pub(crate) before: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) event: Event,
+}
+
+#[derive(Clone)]
+pub(crate) enum Event {
+    /// Memory was written, allocated or freed: its last writer.
+    Written(Tag),
+    /// The host copied the bytes. Set to true if a kernel had written any of them.
+    Copied(Arc<AtomicBool>),
 }
 
 pub(crate) struct Records<'a> {
@@ -137,61 +156,82 @@ impl Shard {
             return Err(AnalysisError::Spill { path, source });
         }
         self.on_disk = (0, 0);
-        for (start, end, tag) in std::mem::take(&mut self.pending) {
-            self.set_all(start, end, tag);
-        }
         Ok(())
     }
 
-    /// Sets the last writer of the part of `start..end` in page `number`, if the page exists.
-    pub(crate) fn set(&mut self, number: u64, start: u64, end: u64, tag: Tag) {
-        let (offset, len) = part(number, start, end);
-        if let Some(page) = self.exact.get_mut(&number) {
-            page.forget(offset, len);
-        }
-        if self.on_disk != (0, 0) {
-            match self.pending.last_mut() {
-                // This is usually called for each page of one range.
-                Some(last) if last.2 == tag && last.0 <= start && last.1 >= end => {}
-                _ => self.pending.push((start, end, tag)),
-            }
+    /// Applies the events before the launch at `position`, unless the pages are on disk.
+    pub(crate) fn catch_up(&mut self, position: u32) {
+        let is_later = |event: &Pending| event.before > position;
+        if self.on_disk != (0, 0) || self.pending.first().is_none_or(is_later) {
             return;
         }
-        if tag == Tag::NEVER
-            && let Some(touched) = self.touched.get_mut(&number)
+        let mut events = std::mem::take(&mut self.pending);
+        let count = events.partition_point(|event| !is_later(event));
+        for Pending {
+            start, end, event, ..
+        } in events.drain(..count)
         {
-            touched.forget(offset, len);
-        }
-        if len == PAGE_BYTES {
-            // `Untraced` holds the writers of memory without a page.
-            if let Some(page) = self.pages.remove(&number) {
-                self.bytes = self.bytes.saturating_sub(page.bytes());
+            match event {
+                Event::Written(tag) => self.written(start, end, tag),
+                Event::Copied(written) => {
+                    if !written.load(Ordering::Relaxed) && !self.nothing_wrote(start, end) {
+                        written.store(true, Ordering::Relaxed);
+                    }
+                }
             }
-        } else if let Some(page) = self.pages.get_mut(&number) {
-            page.set(offset, len, tag);
         }
+        self.pending = events;
     }
 
-    /// Returns whether no kernel has written the part of `start..end` in page `number`, which must not be on disk.
-    pub(crate) fn nothing_wrote(&self, number: u64, start: u64, end: u64) -> bool {
-        let (offset, len) = part(number, start, end);
-        let written = |page: &Page| (offset..offset + len).any(|at| page.tag(at) != Tag::NEVER);
-        !self.pages.get(&number).is_some_and(written)
+    /// Returns true if an answer about a copy is still missing.
+    pub(crate) fn is_asked(&self) -> bool {
+        let mut events = self.pending.iter();
+        events.any(|event| matches!(event.event, Event::Copied(_)))
     }
 
-    /// Sets the last writer of `start..end` in every page that overlaps the range.
-    pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
-        if self.on_disk != (0, 0) {
-            self.pending.push((start, end, tag));
-            return;
+    /// Returns the pages in memory that overlap `start..end`.
+    fn met(&self, start: u64, end: u64) -> FxHashSet<u64> {
+        let first = page_of(start);
+        if first == page_of(end - 1) {
+            return FxHashSet::from_iter([first]);
         }
         let known = self.pages.keys().chain(self.exact.keys());
-        let met: FxHashSet<u64> = (known.chain(self.touched.keys()).copied())
+        let known = known.chain(self.touched.keys()).copied();
+        known
             .filter(|&number| part(number, start, end).1 > 0)
-            .collect();
-        for number in met {
-            self.set(number, start, end, tag);
+            .collect()
+    }
+
+    /// Sets the last writer of `start..end` in the pages that exist.
+    fn written(&mut self, start: u64, end: u64, tag: Tag) {
+        for number in self.met(start, end) {
+            let (offset, len) = part(number, start, end);
+            if let Some(page) = self.exact.get_mut(&number) {
+                page.forget(offset, len);
+            }
+            if tag == Tag::NEVER
+                && let Some(touched) = self.touched.get_mut(&number)
+            {
+                touched.forget(offset, len);
+            }
+            if len == PAGE_BYTES {
+                // `Untraced` holds the writers of memory without a page.
+                if let Some(page) = self.pages.remove(&number) {
+                    self.bytes = self.bytes.saturating_sub(page.bytes());
+                }
+            } else if let Some(page) = self.pages.get_mut(&number) {
+                page.set(offset, len, tag);
+            }
         }
+    }
+
+    /// Returns whether no kernel has written the part of `start..end` in these pages.
+    fn nothing_wrote(&self, start: u64, end: u64) -> bool {
+        self.met(start, end).iter().all(|&number| {
+            let (offset, len) = part(number, start, end);
+            let written = |page: &Page| (offset..offset + len).any(|at| page.tag(at) != Tag::NEVER);
+            !self.pages.get(&number).is_some_and(written)
+        })
     }
 
     pub(crate) fn launch(

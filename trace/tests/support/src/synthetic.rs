@@ -158,12 +158,16 @@ pub type Sums = (u64, u64, u64);
 
 /// Runs the engine on a program in memory.
 pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result<Sums> {
-    let mut engine = Engine::new(options, &MemoryLimit::none(), Cancellation::default());
-    let ops = ops();
+    let mut engine = Engine::new(
+        ops(),
+        options,
+        &MemoryLimit::none(),
+        Cancellation::default(),
+    );
     for (launch, chunks) in program {
-        engine.launch(launch, &ops, chunks)?;
+        engine.launch(launch, chunks)?;
     }
-    let total = engine.finish()?.total;
+    let total = engine.finish()?.communication.total;
     Ok((
         total.communicated_loaded_bytes,
         total.received_bytes,

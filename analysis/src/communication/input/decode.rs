@@ -1,0 +1,205 @@
+//! Reads the accesses of launches and cuts them into records.
+
+use super::block::{BLOCK_RECORDS, Block, Pool, SHARDS, Spare, shard_of};
+use super::phases::Phases;
+use super::record::{Record, WideAccess, WideAccesses, cut, starts};
+use crate::communication::engine::Options;
+use crate::communication::state::shadow::Tag;
+use crate::counts::{Counts, GroupSource};
+use crate::error::{AnalysisError, Result};
+use crate::parallel::mapped;
+use crate::scan::SiteCount;
+use crate::sites::{BySite, SiteOps};
+use rayon::prelude::*;
+use superstep_trace::{AccessGroup, Op};
+
+/// Returns the operation of `group`; fails if the group cannot be analysed.
+#[inline]
+pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
+    if group.cta >= Tag::SEVERAL {
+        return Err(AnalysisError::TooLarge {
+            what: "a CTA number",
+            value: u64::from(group.cta),
+            limit: u64::from(Tag::SEVERAL) - 1,
+        });
+    }
+    Ok(ops.op(group.site)?)
+}
+
+/// Accesses of one chunk.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) counts: Counts,
+    pub(crate) sites: BySite<SiteCount>,
+    /// Marks of grid barriers; the records' phases count from the start of the chunk.
+    pub(crate) phases: Phases,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if addresses are matched.
+/// `flat` is scratch memory.
+pub(crate) fn collect(
+    source: &dyn GroupSource,
+    chunk: usize,
+    ops: &SiteOps,
+    options: Options,
+    wide: &WideAccesses,
+    (flat, spare): (&mut Vec<Record>, &Spare),
+) -> Result<Collected> {
+    flat.clear();
+    let Collected {
+        mut counts,
+        mut sites,
+        mut phases,
+        mut blocks,
+    } = Collected::default();
+    let exact = options.matches_addresses();
+    let mut ends = vec![0u32; SHARDS];
+    source.read(chunk, &mut |group| {
+        if group.is_grid_barrier() {
+            phases.passed(group);
+            return Ok(());
+        }
+        let op = checked(group, ops)?;
+        counts.group(group, op);
+        if options.details {
+            sites.add(group);
+        }
+        let sink = |mut record: Record| {
+            phases.precede(&mut record);
+            ends[shard_of(record.page())] += 1;
+            flat.push(record);
+        };
+        if exact {
+            starts(group, op, sink);
+        } else {
+            cut(group, op, wide, sink);
+        }
+        if flat.len() >= BLOCK_RECORDS {
+            blocks.push(Block::new(flat, &mut ends, spare));
+        }
+        Ok(())
+    })?;
+    if !flat.is_empty() {
+        blocks.push(Block::new(flat, &mut ends, spare));
+    }
+    Ok(Collected {
+        counts,
+        sites,
+        phases,
+        blocks,
+    })
+}
+
+/// The accesses of one launch.
+#[derive(Default)]
+pub(crate) struct Decoded {
+    pub(crate) counts: Counts,
+    /// Accesses by site, if details are kept.
+    pub(crate) sites: Vec<BySite<SiteCount>>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) wide: Vec<WideAccess>,
+    phases: Phases,
+}
+
+impl Decoded {
+    pub(crate) fn new(blocks: Vec<Block>, wide: Vec<WideAccess>) -> Self {
+        Self {
+            blocks,
+            wide,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the launch's next chunk.
+    fn add(&mut self, chunk: Collected) {
+        self.counts += chunk.counts;
+        self.sites.push(chunk.sites);
+        let mut blocks = chunk.blocks;
+        if !self.phases.is_empty() {
+            (blocks.par_iter_mut()).for_each(|block| block.advance(&self.phases));
+        }
+        self.phases.add(&chunk.phases);
+        self.blocks.append(&mut blocks);
+    }
+
+    pub(crate) fn records(&self) -> usize {
+        self.blocks.iter().map(Block::len).sum()
+    }
+}
+
+pub(crate) struct Decoder {
+    pub(crate) ops: SiteOps,
+    options: Options,
+    flat: Pool<Vec<Record>>,
+    pub(crate) spare: Spare,
+}
+
+impl Decoder {
+    pub(crate) fn new(ops: SiteOps, options: Options) -> Self {
+        Self {
+            ops,
+            options,
+            flat: Pool::new(),
+            spare: Spare::new(),
+        }
+    }
+
+    fn chunk(
+        &self,
+        source: &dyn GroupSource,
+        chunk: usize,
+        wide: &WideAccesses,
+    ) -> Result<Collected> {
+        self.flat.with(Vec::new, |flat| {
+            collect(
+                source,
+                chunk,
+                &self.ops,
+                self.options,
+                wide,
+                (flat, &self.spare),
+            )
+        })
+    }
+
+    /// Reads all chunks of several launches, on all threads.
+    pub(crate) fn launches(&self, sources: &[Box<dyn GroupSource + '_>]) -> Result<Vec<Decoded>> {
+        let wide: Vec<WideAccesses> = sources.iter().map(|_| WideAccesses::default()).collect();
+        let chunks: Vec<(usize, usize)> = (sources.iter().enumerate())
+            .flat_map(|(launch, source)| (0..source.chunks()).map(move |chunk| (launch, chunk)))
+            .collect();
+        let read = mapped(chunks.len(), |number| {
+            let (launch, chunk) = chunks[number];
+            self.chunk(&*sources[launch], chunk, &wide[launch])
+        });
+        let mut launches: Vec<Decoded> = sources.iter().map(|_| Decoded::default()).collect();
+        for ((launch, _), chunk) in chunks.iter().zip(read) {
+            launches[*launch].add(chunk?);
+        }
+        for (launch, wide) in launches.iter_mut().zip(wide) {
+            launch.wide = wide.into_accesses();
+        }
+        Ok(launches)
+    }
+
+    /// Reads all chunks of a launch, a few at a time. `make_room` may move its blocks to disk after each time.
+    pub(crate) fn in_parts(
+        &self,
+        source: &dyn GroupSource,
+        mut make_room: impl FnMut(&mut Vec<Block>) -> Result<()>,
+    ) -> Result<Decoded> {
+        let wide = WideAccesses::default();
+        let mut launch = Decoded::default();
+        let together = 8 * rayon::current_num_threads();
+        for first in (0..source.chunks()).step_by(together) {
+            let count = together.min(source.chunks() - first);
+            for chunk in mapped(count, |at| self.chunk(source, first + at, &wide)) {
+                launch.add(chunk?);
+            }
+            make_room(&mut launch.blocks)?;
+        }
+        launch.wide = wide.into_accesses();
+        Ok(launch)
+    }
+}

@@ -1,0 +1,176 @@
+//! All shards, which analyse launch after launch without waiting for each other.
+
+use super::host::Untraced;
+use super::shadow::{PAGE_BYTES, page_of};
+use super::shard::{Event, Pending, Records, Scratch, Shard};
+use crate::communication::engine::Options;
+use crate::communication::input::block::{Pool, SHARDS, shard_of, shards_of_a_task};
+use crate::communication::input::decode::Decoded;
+use crate::communication::output::detail::Regions;
+use crate::communication::output::kept::Kept;
+use crate::communication::output::part::{LaunchPart, WideSource};
+use crate::communication::output::sums::{ShardOut, View};
+use crate::communication::spill::file::{SpillFile, SpillFolder};
+use crate::communication::spill::limit::Budget;
+use crate::error::Result;
+use crate::sites::SiteOps;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use superstep_trace::Cancellation;
+
+/// Number of events at which a shard applies them, even if no launch accesses its pages.
+const MANY_EVENTS: usize = 256;
+
+pub(crate) struct Shards {
+    shards: Vec<Shard>,
+    scratch: Pool<Scratch>,
+    budget: Budget,
+    folder: Arc<SpillFolder>,
+}
+
+/// A launch, and the host's calls before it.
+pub(crate) struct Before {
+    /// Position among all launches.
+    pub(crate) position: u32,
+    pub(crate) untraced: Arc<Untraced>,
+    pub(crate) regions: Arc<Regions>,
+}
+
+/// State that all launches share.
+#[derive(Clone, Copy)]
+pub(crate) struct Program<'a> {
+    pub(crate) ops: &'a SiteOps,
+    /// Kernels by launch.
+    pub(crate) kernels: &'a [u32],
+    pub(crate) kept: &'a Kept,
+    pub(crate) cancellation: Cancellation,
+}
+
+/// Sums of a launch and, separately, the parts of accesses that cross page boundaries.
+pub(crate) type OfLaunch = (LaunchPart, Vec<WideSource>);
+
+impl Shards {
+    pub(crate) fn new(options: Options, budget: Budget, folder: Arc<SpillFolder>) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
+            scratch: Pool::new(),
+            budget,
+            folder,
+        }
+    }
+
+    /// Adds an event in `start..end`, which must not be empty, before the launch at position `before`. With `is_idle`, all
+    /// earlier launches were analysed.
+    pub(crate) fn add(
+        &mut self,
+        (start, end): (u64, u64),
+        event: &Event,
+        before: u32,
+        is_idle: bool,
+    ) {
+        let add = |shard: &mut Shard, start, end| {
+            // A page that is created later learns of the event from `Untraced`.
+            if is_idle && shard.pages() == 0 {
+                return;
+            }
+            let event = event.clone();
+            shard.pending.push(Pending {
+                before,
+                start,
+                end,
+                event,
+            });
+            if is_idle {
+                shard.catch_up(before);
+            }
+        };
+        let numbers = page_of(start)..=page_of(end - 1);
+        if numbers.end() - numbers.start() >= SHARDS as u64 {
+            let shards = self.shards.iter_mut();
+            shards.for_each(|shard| add(shard, start, end));
+            return;
+        }
+        for number in numbers {
+            let base = number * PAGE_BYTES as u64;
+            let end = end.min(base.saturating_add(PAGE_BYTES as u64));
+            add(&mut self.shards[shard_of(number)], start.max(base), end);
+        }
+    }
+
+    /// Analyses launches, whose earlier ones were analysed. Returns their sums.
+    pub(crate) fn launches(
+        &mut self,
+        launches: &[(Before, Decoded)],
+        program: Program<'_>,
+        file: Option<&SpillFile>,
+    ) -> Result<Vec<OfLaunch>> {
+        let views: Vec<View> = launches
+            .iter()
+            .map(|(before, decoded)| View::of(before, decoded, program))
+            .collect();
+        let sums: Vec<Mutex<OfLaunch>> = launches.iter().map(|_| Mutex::default()).collect();
+        let has_records =
+            |number: usize, of: &Decoded| of.blocks.iter().any(|block| block.count(number) > 0);
+        let records = launches.iter().map(|(_, of)| of.records()).sum();
+        let next = launches.last().map_or(0, |(last, _)| last.position + 1);
+        let (budget, folder) = (self.budget, &*self.folder);
+        let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
+        (self.shards.par_iter_mut().enumerate())
+            .with_min_len(shards_of_a_task(records))
+            .filter(|(number, shard)| {
+                shard.pending.len() >= MANY_EVENTS
+                    || launches.iter().any(|(_, of)| has_records(*number, of))
+            })
+            .try_for_each(|(number, shard)| {
+                let name = format!("pages-{number}");
+                let before = shard.bytes;
+                shard.swap_in(folder, &name)?;
+                self.scratch.with(Scratch::new, |scratch| -> Result<()> {
+                    let of_launches = launches.iter().zip(&views).zip(&sums);
+                    for (((before, of), view), sum) in
+                        of_launches.filter(|(((_, of), _), _)| has_records(number, of))
+                    {
+                        shard.catch_up(before.position);
+                        let records = Records {
+                            blocks: &of.blocks,
+                            shard: number,
+                            file,
+                            most: budget.shard_records,
+                            folder,
+                        };
+                        shard.launch(view, &before.untraced, scratch, &records)?;
+                        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+                        sum.0.shard(&mut shard.out);
+                        sum.1.extend(shard.out.wide.drain());
+                    }
+                    Ok(())
+                })?;
+                shard.catch_up(next);
+                let after = shard.bytes;
+                pages_bytes.fetch_add(after, Ordering::Relaxed);
+                let all = pages_bytes.fetch_sub(before, Ordering::Relaxed) - before;
+                if all > budget.page_bytes {
+                    shard.swap_out(folder, &name)?;
+                    pages_bytes.fetch_sub(after, Ordering::Relaxed);
+                }
+                program.kept.take_launch(&mut shard.out)
+            })?;
+        let sums = sums.into_iter();
+        Ok(sums
+            .map(|sum| sum.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect())
+    }
+
+    /// Takes the results of the whole run, one shard after the other.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Result<ShardOut>> {
+        let folder = &self.folder;
+        (self.shards.drain(..).enumerate()).map(move |(number, mut shard)| {
+            if shard.is_asked() {
+                shard.swap_in(folder, &format!("pages-{number}"))?;
+            }
+            shard.catch_up(u32::MAX);
+            Ok(shard.out)
+        })
+    }
+}
