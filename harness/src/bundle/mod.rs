@@ -51,6 +51,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// File in a program's folder with the recipe for building it with nvcc.
 const RECIPE: &str = "nvcc.json";
+/// Folder of a program's source files.
+const SOURCES: &str = "sources";
 
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -122,7 +124,7 @@ impl Bundle {
                 },
                 (None, Err(_)) => Reference::NotBuilt,
             },
-            sources: None,
+            sources: Some(self.folder.join("programs").join(benchmark).join(SOURCES)),
         })
     }
 }

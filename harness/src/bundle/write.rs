@@ -8,12 +8,13 @@ use std::process::Command;
 use superstep_build::bail;
 use superstep_build::compile::{self, Executables, Program, Reference, Supplier, hash};
 use superstep_build::failure::Failure;
+use superstep_build::fetch::SourceTree;
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Language, Suite};
 use superstep_build::probe::Probe;
 use superstep_trace::Backend;
 
-use super::{BundleInfo, RECIPE, SCHEMA_VERSION};
+use super::{BundleInfo, RECIPE, SCHEMA_VERSION, SOURCES};
 use crate::results::{bytes_below, write_json};
 use crate::session::{Session, SourceHashes};
 use crate::suite::{golden_file, golden_folder};
@@ -54,6 +55,7 @@ pub struct BundledProgram<'a> {
     pub benchmark: &'a Benchmark,
     pub program: Program,
     pub executables: Programs,
+    pub tree: &'a SourceTree,
     pub sources: SourceHashes,
 }
 
@@ -72,6 +74,7 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     binaries(folder, parts)?;
     for program in &parts.programs {
         executables(folder, parts, program)?;
+        sources(folder, program)?;
     }
     probes(folder, parts.probes)?;
     manifests(folder, parts)?;
@@ -98,6 +101,24 @@ fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Re
     }
     if let Some(recipe) = &one.executables.recipe {
         copy(recipe, &place.join(RECIPE), None)?;
+    }
+    Ok(())
+}
+
+/// Copies a program's source files, for the names of its arrays and the report.
+fn sources(folder: &Path, one: &BundledProgram<'_>) -> Result<(), Failure> {
+    let units = one.program.units.iter();
+    let built: Vec<PathBuf> = (units.filter(|unit| unit.language == Language::Built))
+        .map(|unit| one.program.folder.join(&unit.file))
+        .collect();
+    let place = folder.join("programs").join(&one.benchmark.name);
+    for file in &one.tree.files {
+        let path = one.tree.root.join(&file.path);
+        if let Ok(name) = path.strip_prefix(&one.program.folder)
+            && !built.contains(&path)
+        {
+            copy(&path, &place.join(SOURCES).join(name), None)?;
+        }
     }
     Ok(())
 }

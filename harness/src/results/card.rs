@@ -100,7 +100,8 @@ fn top(program: &BenchmarkSummary, folder: &RunFolder) -> Option<String> {
     let array = metrics.arrays.first();
     let array = array.filter(|array| array.received_bytes > 0)?;
     let mut text = display_name(&array.array);
-    if !array.place.is_empty() {
+    // An array without a name is called by its place.
+    if !array.place.is_empty() && array.place != array.array {
         text.push_str(&format!(" ({})", array.place));
     }
     text.push_str(&format!(

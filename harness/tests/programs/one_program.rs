@@ -100,7 +100,7 @@ fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
         assert!(text.contains(row), "{table}: {text}");
     }
 
-    // On the other machine, there is neither the source nor the file.
+    // The other machine does not have the input file; the bundle contains the source.
     let (code, out, err) = run(superstep(folder.path())
         .args(["bundle", "scale.cu", "--out", "bundle"])
         .args(OPTIONS));
@@ -117,6 +117,15 @@ fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
     let there = result(&elsewhere.path().join("out/scale/latest"));
     assert_eq!(there["digest"], here["digest"]);
     assert_eq!(there["launches"], here["launches"]);
+    let tables = elsewhere
+        .path()
+        .join("out/scale/latest/tables/scale/arrays.csv");
+    let arrays = fs::read_to_string(tables).unwrap();
+    assert!(arrays.contains("\ndevice,scale.cu:15,"), "{arrays}");
+    let kept = elsewhere
+        .path()
+        .join("out/scale/latest/benchmarks/scale/sources");
+    assert!(kept.is_dir(), "the source is kept for the report");
 }
 
 /// The last thread runs first, and each of the others polls a word until it is its turn.

@@ -80,6 +80,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                 benchmark: program.benchmark,
                 program: Program::of_benchmark(program.benchmark, &tree.directory),
                 executables,
+                tree,
                 sources: program.sources,
             }),
             (Err(failure), _) | (_, Err(failure)) => {
