@@ -26,7 +26,7 @@ pub struct Analysis {
     pub unwritten_copies: Vec<UnwrittenCopy>,
     /// Reason that loads of unwritten memory are unknown; `None` if they are known.
     pub initialisation_unknown: Option<String>,
-    /// Bounds, if the run was in situ. There are then no strides, access widths or details.
+    /// Bounds, if the run was in situ. In that case there are no strides, access widths or details.
     pub in_situ: Option<InSitu>,
 }
 
@@ -62,7 +62,7 @@ impl Analysis {
     }
 }
 
-/// Computes the counts and the communication of a capture, on all cores of the current rayon pool.
+/// Computes the counts and the communication of a capture, on all threads of the current rayon pool.
 ///
 /// Launches of all streams are analysed in the order of the host's calls. An incomplete capture ([`Capture::complete`]) is
 /// not an error: the result covers the part that exists. Fails when a chunk is damaged or names an unknown site, or when
@@ -78,7 +78,7 @@ pub fn analyse_within(
     limit: &MemoryLimit,
 ) -> Result<Analysis> {
     if in_situ::has_sums(capture)? {
-        return of_sums(capture, options, limit);
+        return analyse_sums(capture, options, limit);
     }
     // Runs on a pool thread: passing each launch to another thread takes longer than analysing a small launch.
     rayon::scope(|_| {
@@ -226,9 +226,9 @@ fn is_device(capture: &Capture, id: AllocationId) -> bool {
     (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
 
-fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<Analysis> {
+fn analyse_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<Analysis> {
     if options.matching != Matching::Bytes {
-        let what = "loads and stores of the same address";
+        let what = "loads from and stores to the same address";
         return Err(AnalysisError::NeedsTrace { what });
     }
     let (launches, communication, in_situ) = in_situ::analyse(capture, options, limit)?;

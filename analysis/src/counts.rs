@@ -41,7 +41,7 @@ table! {
         thread_loads: u64 ["accesses"] = "loads, counted per thread";
         thread_stores: u64 ["accesses"] = "stores, counted per thread";
         thread_atomics: u64 ["accesses"] = "atomics, counted per thread; neither loads nor stores";
-        loaded_bytes: u64 ["bytes"] = "bytes loaded, each access with its full width";
+        loaded_bytes: u64 ["bytes"] = "bytes loaded, counting each access at its full width";
         stored_bytes: u64 ["bytes"] = "bytes stored";
         atomic_bytes: u64 ["bytes"] = "bytes accessed by atomics, counted once";
         warp_loads: u64 ["access groups"] = "loads, counted per warp";

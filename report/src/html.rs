@@ -125,7 +125,7 @@ pub(crate) fn table<N: AsRef<str>, R: IntoIterator<Item = (N, Cell)>>(
     }
 }
 
-/// Renders a note about a table with only the first `most` rows: the file of `tables/` has all of them.
+/// Renders a note about a table with only the first `most` rows: the file in `tables/` has all of them.
 pub(crate) fn first_of(most: usize, rows: usize, file: &str) -> Markup {
     html! {
         @if rows > most {

@@ -38,7 +38,7 @@ pub fn build_with<'a>(
     Ok(wheels.remove(0))
 }
 
-/// Installs the wheel in a fresh environment and runs `python/tests` there, with the folders `packages` in Python's path.
+/// Installs the wheel in a fresh environment and runs `python/tests` there, with the `packages` folders on Python's path.
 pub fn test(context: &Context, packages: &[String]) -> Result<()> {
     let wheel = build(context)?;
     let environment = wheel.with_file_name("environment");

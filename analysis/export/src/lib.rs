@@ -7,7 +7,7 @@
 //! | [`appendix_b`] | the three structures from appendix B of Rieber 2017 as JSON or pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
 //! | [`probe::write`] | the results of a probe as Parquet, CSV or JSON |
-//! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |
+//! | [`nvbit::import`] | a capture, from NVBit `mem_trace` output |
 //!
 //! `docs/exports.md` lists every column and key.
 

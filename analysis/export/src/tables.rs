@@ -46,7 +46,7 @@ table! {
         superstep: u32 = "number within the stream, from 0";
         kernel: String = "demangled name without parameters";
         kernel_symbol: String = "mangled name";
-        parent: Option<u64> = "launch whose kernel made this one; empty when the host made it";
+        parent: Option<u64> = "launch whose kernel started this one; empty if the host did";
         grid_x: u32 ["CTAs"] = "CTAs in x";
         grid_y: u32 ["CTAs"] = "CTAs in y";
         grid_z: u32 ["CTAs"] = "CTAs in z";
@@ -66,8 +66,8 @@ table! {
     struct SiteRow = "sites" {
         site: u32 = "number of the memory instruction";
         module: u32 = "number of its translation unit";
-        function: String = "mangled name of the function that holds it";
-        file: String = "source file; empty when unknown";
+        function: String = "mangled name of the function that contains it";
+        file: String = "source file; empty if unknown";
         line: u32 = "source line, from 1; 0 when unknown";
         column: u32 = "source column, from 1; 0 when unknown";
         op: &'static str = "load, store or the atomic operation";
@@ -82,7 +82,7 @@ table! {
         allocation: u32 = "number of the allocation";
         kind: &'static str = "device, managed, pinned, array, imported (from another process) or symbol";
         name: String = "name of the variable if known; otherwise # and the allocation's ordinal, the same in every run";
-        file: String = "source file of the host's call; empty where it is not known";
+        file: String = "source file of the host's call; empty if unknown";
         line: u32 = "line of that call, from 1; 0 where it is not known";
         address: u64 = "first byte";
         bytes: u64 ["bytes"] = "size";
@@ -94,7 +94,7 @@ table! {
 table! {
     /// One access by a thread.
     pub(crate) struct AccessRow = "accesses" {
-        launch: u32 = "launch that made it";
+        launch: u32 = "launch that made the access";
         site: u32 = "memory instruction";
         op: &'static str = "load, store or the atomic operation";
         cta: u32 = "linear number of the CTA: x + grid_x * (y + grid_y * z)";
@@ -230,7 +230,7 @@ fn accesses(capture: &Arc<Capture>, format: Format, folder: &Path) -> Result<Pat
     let (path, schema) = (file(folder, AccessRow::TABLE, format), AccessRow::schema());
     let mut writer = Writer::create(format, &path, &schema)?;
     while let Some(batch) = batches.read()? {
-        // Files have operations as text.
+        // Files store operations as text.
         let columns = batch.columns().iter().map(|column| {
             let names = column.as_dictionary_opt::<Int8Type>();
             match names.and_then(|names| names.downcast_dict::<StringArray>()) {

@@ -112,7 +112,7 @@ fn errors_name_the_line_and_what_was_expected() {
     );
     let twice = error(&[LAUNCH.to_owned(), LAUNCH.to_owned()]);
     assert!(
-        twice.contains("trace.txt:2: grid launch id 0 was used before"),
+        twice.contains("trace.txt:2: grid launch id 0 has already been used"),
         "{twice}"
     );
     let other = error(&["MEMTRACE: something else".to_owned()]);

@@ -16,7 +16,7 @@ use super::state::exact::Matching;
 use super::state::host::Untraced;
 use super::state::shadow::Tag;
 use super::state::shard::Event;
-use super::state::shards::{Before, OfLaunch, Program, Shards};
+use super::state::shards::{LaunchContext, LaunchResult, Program, Shards};
 use super::state::unwritten::Unwritten;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -89,7 +89,7 @@ const TOGETHER_EVENTS: usize = 1 << 12;
 /// Launches whose accesses have not been read.
 #[derive(Default)]
 struct Waiting<'a> {
-    launches: Vec<Before>,
+    launches: Vec<LaunchContext>,
     sources: Vec<Box<dyn GroupSource + 'a>>,
     accesses: u64,
     chunks: usize,
@@ -111,7 +111,7 @@ pub struct Engine<'a> {
     pub(crate) decoder: Decoder,
     waiting: Waiting<'a>,
     /// Launches whose accesses were read.
-    ready: Vec<(Before, Decoded)>,
+    ready: Vec<(LaunchContext, Decoded)>,
     pub(crate) overflow: Overflow,
     untraced: Arc<Untraced>,
     /// Whether nothing has written to memory since the last opaque launch that may have written to any allocation.
@@ -316,7 +316,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Analyses one launch, with records on disk if they do not fit in memory.
-    fn large(&mut self, before: Before, source: &dyn GroupSource) -> Result<()> {
+    fn large(&mut self, before: LaunchContext, source: &dyn GroupSource) -> Result<()> {
         let (decoder, overflow) = (&self.decoder, &mut self.overflow);
         let launch =
             decoder.in_parts(source, |blocks| overflow.make_room(blocks, &decoder.spare))?;
@@ -327,7 +327,10 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs the shards on launches that may have records on disk; earlier ones were analysed.
-    pub(crate) fn alone(&mut self, launches: &[(Before, Decoded)]) -> Result<Vec<OfLaunch>> {
+    pub(crate) fn alone(
+        &mut self,
+        launches: &[(LaunchContext, Decoded)],
+    ) -> Result<Vec<LaunchResult>> {
         // Frees the memory that was kept for reuse when blocks were moved to disk: the shards need it.
         self.decoder.spare.clear();
         let program = Program {
@@ -348,7 +351,7 @@ impl<'a> Engine<'a> {
         sites.for_each(|sites| self.found.add_accessed(sites.counted()));
     }
 
-    pub(crate) fn begin(&mut self, launch: &Launch) -> Result<Before> {
+    pub(crate) fn begin(&mut self, launch: &Launch) -> Result<LaunchContext> {
         let limit = u32::MAX - 1;
         let position = u32::try_from(self.launches.len()).unwrap_or(limit);
         if position >= limit {
@@ -372,7 +375,7 @@ impl<'a> Engine<'a> {
         if self.options.strides {
             self.strides.push(LaunchStrides::default());
         }
-        Ok(Before {
+        Ok(LaunchContext {
             position,
             untraced: self.untraced.clone(),
             regions: self.regions.clone(),
@@ -380,11 +383,15 @@ impl<'a> Engine<'a> {
     }
 
     /// Adds the results of launches that were analysed together.
-    fn settle_all(&mut self, launches: Vec<(Before, Decoded)>, parts: Vec<OfLaunch>) -> Result<()> {
+    fn settle_all(
+        &mut self,
+        launches: Vec<(LaunchContext, Decoded)>,
+        parts: Vec<LaunchResult>,
+    ) -> Result<()> {
         if launches.is_empty() {
             return Ok(());
         }
-        for ((Before { position, .. }, launch), (mut part, mut sources)) in
+        for ((LaunchContext { position, .. }, launch), (mut part, mut sources)) in
             launches.iter().zip(parts)
         {
             // An access that crosses a page boundary counts once per source, no matter how many of its pages contain bytes

@@ -54,7 +54,7 @@ impl RunFolder {
             Err(TryLockError::WouldBlock) => {
                 bail!(
                     Usage,
-                    "failed to continue {}: the process that runs it is still running; wait for it to end",
+                    "cannot resume {}: the process that runs it is still running; wait for it to end",
                     self.path.display()
                 )
             }

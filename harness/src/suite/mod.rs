@@ -22,8 +22,8 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, Run};
 pub use options::{
-    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, arch_here,
-    choose_target, memory_limit,
+    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, choose_target,
+    local_gpu_arch, memory_limit,
 };
 pub use processes::NoSummary;
 
@@ -56,7 +56,7 @@ impl<'a> SuiteRun<'a> {
         if options.bless && session.build.protocol == Protocol::InSitu {
             bail!(
                 Usage,
-                "failed to accept an in-situ run as golden: it has no digests; leave out --in-situ or --bless"
+                "an in-situ run cannot be blessed: it has no digests; leave out --in-situ or --bless"
             );
         }
         Ok(Self {
@@ -80,7 +80,7 @@ impl<'a> SuiteRun<'a> {
         let mut stopped = false;
         for (number, item) in prepared.iter().enumerate() {
             let name = &item.benchmark.name;
-            if interrupt::requested() && self.progress.has_kept(name) {
+            if interrupt::requested() && self.progress.has_previous(name) {
                 stopped = true;
                 continue;
             }
@@ -135,7 +135,7 @@ impl<'a> SuiteRun<'a> {
         };
         let (running, in_situ) = (&self.options.running, self.session.verify_in_situ);
         let ran = progress::fingerprint(&case, running, in_situ, executables)?;
-        if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
+        if let Some(kept) = self.progress.take_previous(&benchmark.name, &ran) {
             return Ok(kept);
         }
         let mut earlier_attempts = Vec::new();
@@ -146,7 +146,7 @@ impl<'a> SuiteRun<'a> {
                 self.progress.summary.device = device;
             }
             if let Some(failure) = &result.failure
-                && may_differ(failure.kind)
+                && is_retryable(failure.kind)
                 && earlier_attempts.len() < self.options.running.retry as usize
                 && !interrupt::requested()
             {
@@ -169,15 +169,15 @@ impl<'a> SuiteRun<'a> {
     }
 }
 
-/// Returns whether another attempt may end differently. A wrong trace or output is not retried.
-fn may_differ(kind: FailureKind) -> bool {
+/// Returns whether another attempt might succeed. A wrong trace or output is not retried.
+fn is_retryable(kind: FailureKind) -> bool {
     matches!(
         kind,
         FailureKind::Run | FailureKind::Memory | FailureKind::Timeout
     )
 }
 
-/// Returns the folder of a suite's golden results: `golden/<suite>` next to a folder `suites` that contains the suite, as in the repository
+/// Returns the folder of a suite's golden results: `golden/<suite>` next to the `suites` folder that contains the suite, as in the repository
 /// and in bundles; otherwise `golden` in the suite's folder.
 pub fn golden_folder(suite: &Suite) -> PathBuf {
     let folder = suite.folder.canonicalize();
@@ -233,7 +233,7 @@ fn skipped(benchmark: &Benchmark, reason: Failure) -> BenchmarkSummary {
     }
 }
 
-/// Returns the time in UTC, as in RFC 3339.
+/// Returns the current UTC time in RFC 3339 format.
 pub fn now() -> String {
     chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }

@@ -122,8 +122,8 @@ impl Attempt<'_> {
         let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));
-        let may_differ = |check: &Check| !check.ok && order != Order::Fixed;
-        let equal = match equal.filter(|check| !may_differ(check)) {
+        let is_retryable = |check: &Check| !check.ok && order != Order::Fixed;
+        let equal = match equal.filter(|check| !is_retryable(check)) {
             Some(equal) => equal,
             None => {
                 let place = place.join("recorded-again");

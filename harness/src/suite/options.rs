@@ -25,7 +25,7 @@ pub struct ProgramChoice {
 }
 
 /// Benchmarks that the backend does not support, each with the backend that does.
-pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
+pub type Unsupported<'a> = Vec<(&'a str, Backend)>;
 
 impl ProgramChoice {
     pub fn one(name: String, size: String) -> Result<Self, Failure> {
@@ -40,7 +40,7 @@ impl ProgramChoice {
         &self,
         suite: &'a Suite,
         backend: Backend,
-    ) -> Result<(Vec<&'a Benchmark>, LeftOut<'a>), Failure> {
+    ) -> Result<(Vec<&'a Benchmark>, Unsupported<'a>), Failure> {
         let (mut selected, mut others) = (Vec::new(), Vec::new());
         for benchmark in &suite.benchmarks {
             match benchmark.only_on.filter(|only| *only != backend) {
@@ -61,7 +61,7 @@ impl ProgramChoice {
             let known: Vec<String> = names.chain(groups).collect();
             bail!(
                 Usage,
-                "failed to select benchmarks: none matches --only and --exclude; the suite has {}",
+                "no benchmark matches --only and --exclude; the suite has {}",
                 known.join(", ")
             );
         }
@@ -70,7 +70,7 @@ impl ProgramChoice {
         match &self.size {
             Some(size) if !known.contains(size.as_str()) => bail!(
                 Usage,
-                "failed to select the size `{size}`: no selected benchmark has it; the available sizes are {}",
+                "no selected benchmark has the size `{size}`; the available sizes are {}",
                 known.into_iter().collect::<Vec<_>>().join(", ")
             ),
             _ => Ok((selected, others)),
@@ -107,7 +107,7 @@ impl Execution {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
-    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
+    /// Memory limit for the analysis, for example 2GB; anything that does not fit goes to temporary files in the results folder [default: a
     /// quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     pub analysis_memory: Option<ByteSize>,
@@ -125,7 +125,7 @@ pub struct AnalysisOptions {
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
     /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example
-    /// 100-299 or 4000-4199:0-63. Above 200 CTAs in a direction, several share a cell.
+    /// 100-299 or 4000-4199:0-63. Beyond 200 CTAs per axis, several share a cell.
     #[arg(long, value_name = "RANGE", value_parser = CtaWindow::parse)]
     density_ctas: Option<CtaWindow>,
     /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the multi-GPU model [default: 450, NVLink 4].
@@ -164,7 +164,7 @@ pub struct Running {
     pub resume: Option<Option<PathBuf>>,
     /// Run each program N times.
     ///
-    /// Times are reported as median, minimum and maximum; the traces must be equal.
+    /// Times are reported as median, minimum and maximum; the traces must be identical.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
     /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result lists the
@@ -227,7 +227,7 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
 pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u32>) {
     let found = match backend {
         Some(Backend::Cpu) => None,
-        _ => arch_here(),
+        _ => local_gpu_arch(),
     };
     let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
     let archs = match archs {
@@ -238,7 +238,7 @@ pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u
 }
 
 /// Returns the architecture of the first GPU, such as 90 for sm_90.
-pub fn arch_here() -> Option<u32> {
+pub fn local_gpu_arch() -> Option<u32> {
     let (major, minor) = gpu::detect().devices.first()?.compute_capability;
     Some(major * 10 + minor)
 }

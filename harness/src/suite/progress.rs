@@ -84,7 +84,7 @@ impl Progress {
         let usage = |why: String| {
             bail!(
                 Usage,
-                "failed to continue {}: {why}; give the options that it was started with, or start a new run without --resume",
+                "cannot resume {}: {why}; use the options it was started with, or start a new run without --resume",
                 folder.path().display()
             )
         };
@@ -130,8 +130,8 @@ impl Progress {
         Ok(progress)
     }
 
-    /// Takes the result from the interrupted run if the same program would run now.
-    pub(super) fn take_kept(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
+    /// Takes the result from the interrupted run if it came from the program that would run now.
+    pub(super) fn take_previous(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
         let mut kept = self.kept.iter();
         let position = kept.position(|benchmark| benchmark.name == name)?;
         let benchmark = self.kept.swap_remove(position);
@@ -158,17 +158,17 @@ impl Progress {
 
     fn write(&self) -> Result<(), Failure> {
         let mut written = self.summary.clone();
-        self.add_kept(&mut written);
+        self.add_previous(&mut written);
         self.folder.write_summary(&written)
     }
 
-    pub(super) fn has_kept(&self, name: &str) -> bool {
+    pub(super) fn has_previous(&self, name: &str) -> bool {
         self.kept.iter().any(|benchmark| benchmark.name == name)
     }
 
     pub(super) fn end(mut self, complete: bool) -> Result<(RunSummary, RunFolder), Failure> {
         let mut summary = std::mem::take(&mut self.summary);
-        self.add_kept(&mut summary);
+        self.add_previous(&mut summary);
         summary.complete = complete;
         summary.finished = now();
         self.folder.write_summary(&summary)?;
@@ -176,7 +176,7 @@ impl Progress {
     }
 
     /// Adds kept results to `summary`, in the suite's order.
-    fn add_kept(&self, summary: &mut RunSummary) {
+    fn add_previous(&self, summary: &mut RunSummary) {
         summary.benchmarks.extend(self.kept.iter().cloned());
         let planned = &summary.planned;
         summary
@@ -185,10 +185,10 @@ impl Progress {
     }
 }
 
-/// Returns whether another attempt would give the same result, which is not so if the machine, the network or the user
+/// Returns whether another attempt would give the same result, false if the machine, the network or the user
 /// caused a failure.
 fn is_final(benchmark: &BenchmarkSummary) -> bool {
-    const OF_THE_PROGRAM: [FailureKind; 6] = [
+    const PROGRAM_FAILURES: [FailureKind; 6] = [
         FailureKind::Run,
         FailureKind::Memory,
         FailureKind::Timeout,
@@ -200,7 +200,7 @@ fn is_final(benchmark: &BenchmarkSummary) -> bool {
         Status::Passed => true,
         Status::Skipped => false,
         Status::Failed => (benchmark.failure.as_ref())
-            .is_some_and(|failure| OF_THE_PROGRAM.contains(&failure.kind)),
+            .is_some_and(|failure| PROGRAM_FAILURES.contains(&failure.kind)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Repeats the runs of a benchmark to measure how its times vary. The traces must be equal each time.
+//! Repeats the runs of a benchmark to measure how its times vary. The traces must be identical each time.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ impl Times {
     }
 }
 
-/// Repeats the untraced and the traced program and compares the captures, which are not kept. A run that differs is a failed check.
+/// Repeats the untraced and the traced program and compares the captures, which are not kept. A run that differs fails the check.
 pub(super) fn run(
     suite: &SuiteRun<'_>,
     case: &Case<'_>,

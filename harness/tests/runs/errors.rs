@@ -343,7 +343,7 @@ fn in_situ_refuses_options_that_need_a_trace() {
         (&["--protocol", "in-situ"], "in-situ"),
         (&["--verify-in-situ"], "--in-situ"),
         (&["--in-situ", "--match", "exact-address"], "--match"),
-        (&["--in-situ", "--bless"], "in-situ run as golden"),
+        (&["--in-situ", "--bless"], "in-situ run cannot be blessed"),
     ] {
         let (code, out, err) = run(superstep(folder.path()).args(suite).args(options));
         assert_eq!((code, out.as_str()), (2, ""), "{options:?}: {err}");

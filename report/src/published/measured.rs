@@ -33,7 +33,7 @@ pub(crate) struct MeasuredProgram {
 }
 
 impl Reproduction {
-    /// Collects the values of a run of suite and size `thesis`, except those of partial recordings and in-situ programs;
+    /// Collects the values of a run of the `thesis` suite at size `thesis`, except those of partial recordings and in-situ programs;
     /// `None` for any other run.
     pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
         if !fits(run) {

@@ -35,7 +35,7 @@ id! {
 }
 
 impl SiteId {
-    /// Site of the marks of grid barriers, which is in no table.
+    /// Site ID of grid-barrier marks; it appears in no site table.
     pub const GRID_BARRIER: Self = Self(u32::MAX);
 
     pub const fn new(module: u16, local: u16) -> Self {

@@ -111,10 +111,7 @@ struct Import<'a> {
 impl<'a> Import<'a> {
     fn new(path: &'a Path, folder: &Path) -> Result<Self> {
         let capture = CaptureWriter::create(folder, &Header::new(Backend::Cuda))?;
-        let note = format!(
-            "imported from the text of NVBit's mem_trace: {}",
-            path.display()
-        );
+        let note = format!("imported from NVBit mem_trace output: {}", path.display());
         capture.event(&Event::Note(note))?;
         Ok(Self {
             path,
@@ -182,7 +179,7 @@ impl<'a> Import<'a> {
         };
         if self.running.insert(line.id, running).is_some() {
             let reason = format!(
-                "grid launch id {} was used before; import one program's output at a time",
+                "grid launch id {} has already been used; import one program's output at a time",
                 line.id
             );
             return Err(at(self.path, number, reason));
@@ -235,7 +232,7 @@ impl<'a> Import<'a> {
             Some(&site) => site,
             None => {
                 let Ok(local) = u16::try_from(self.module.sites.len()) else {
-                    let reason = "more than 65536 pairs of kernel and opcode";
+                    let reason = "more than 65536 kernel/opcode pairs";
                     return Err(at(self.path, number, reason));
                 };
                 let id = SiteId::new(0, local);
@@ -299,7 +296,7 @@ impl<'a> Import<'a> {
         self.capture.finish(&match lost {
             0 => Outcome::Finished,
             lost => Outcome::Failed(format!(
-                "{lost} lines with unknown opcodes are missing: {opcodes}"
+                "skipped {lost} lines with unknown opcodes: {opcodes}"
             )),
         })?;
         Ok(self.imported)

@@ -156,7 +156,7 @@ impl Block {
 const TASK_RECORDS: usize = 1024;
 
 /// Returns the number of shards per task, chosen so that few `records` use few threads.
-pub(crate) fn shards_of_a_task(records: usize) -> usize {
+pub(crate) fn shards_per_task(records: usize) -> usize {
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }
 

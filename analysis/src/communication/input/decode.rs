@@ -31,7 +31,7 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
 pub(crate) struct Collected {
     pub(crate) counts: Counts,
     pub(crate) sites: BySite<SiteCount>,
-    /// Marks of grid barriers; the records' phases count from the start of the chunk.
+    /// Marks of grid barriers; the records' phases are counted from the start of the chunk.
     pub(crate) phases: Phases,
     pub(crate) blocks: Vec<Block>,
 }
@@ -183,7 +183,7 @@ impl Decoder {
         Ok(launches)
     }
 
-    /// Reads all chunks of a launch, a few at a time. `make_room` may move its blocks to disk after each time.
+    /// Reads all chunks of a launch, a few at a time. `make_room` may move its blocks to disk after each batch.
     pub(crate) fn in_parts(
         &self,
         source: &dyn GroupSource,
@@ -191,9 +191,9 @@ impl Decoder {
     ) -> Result<Decoded> {
         let wide = WideAccesses::default();
         let mut launch = Decoded::default();
-        let together = 8 * rayon::current_num_threads();
-        for first in (0..source.chunks()).step_by(together) {
-            let count = together.min(source.chunks() - first);
+        let batch = 8 * rayon::current_num_threads();
+        for first in (0..source.chunks()).step_by(batch) {
+            let count = batch.min(source.chunks() - first);
             for chunk in mapped(count, |at| self.chunk(source, first + at, &wide)) {
                 launch.add(chunk?);
             }

@@ -13,7 +13,7 @@ impl Phases {
         self.0.is_empty()
     }
 
-    /// Adds a mark of a grid barrier.
+    /// Counts a grid-barrier mark.
     pub(crate) fn passed(&mut self, mark: &AccessGroup) {
         let lanes = self.0.entry((mark.cta, mark.warp)).or_default();
         for (lane, passed) in lanes.iter_mut().enumerate() {
@@ -21,8 +21,8 @@ impl Phases {
         }
     }
 
-    /// Adds these marks to the phase of a record that they precede. Lanes that access memory together are in one phase, that of
-    /// the first.
+    /// Adds these marks to the phase of a record that they precede. Lanes that access memory together share the
+    /// first lane's phase.
     #[inline]
     pub(crate) fn precede(&self, record: &mut Record) {
         if !self.is_empty()

@@ -10,7 +10,7 @@ use crate::communication::input::record::{Pattern, Record, WideAccess};
 use crate::communication::spill::sorted::order;
 use crate::communication::state::bitmap::Bitmap;
 use crate::communication::state::shadow::{Page, Tag, Writer};
-use crate::communication::state::shards::{Before, Program};
+use crate::communication::state::shards::{LaunchContext, Program};
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,11 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn of(before: &'a Before, decoded: &'a Decoded, program: Program<'a>) -> Self {
+    pub(crate) fn of(
+        before: &'a LaunchContext,
+        decoded: &'a Decoded,
+        program: Program<'a>,
+    ) -> Self {
         View {
             launch: before.position,
             kernel: program.kernels[before.position as usize],

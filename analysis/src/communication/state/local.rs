@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 pub(crate) struct Local {
     written: Bitmap,
-    /// First thread that wrote each byte in `written`.
+    /// First thread to write each byte in `written`.
     first: Box<[u32; PAGE_BYTES]>,
-    /// Bytes of further threads, with the phase of the last write.
+    /// Bytes written by other threads, with the phase of the last write.
     more: FxHashMap<(u16, u32), u16>,
     /// Phase of the last write by the first thread.
     phases: Box<[u16; PAGE_BYTES]>,

@@ -69,7 +69,7 @@ impl Tag {
 /// The two or more CTAs that wrote one cell in one launch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Several {
-    /// Writers, in ascending order of CTA; mostly two.
+    /// Writers, in ascending order of CTA; usually two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
     pub(crate) cell: u16,
     /// Bits set in every writer's `counted`.
@@ -143,7 +143,7 @@ impl Page {
         })
     }
 
-    /// Returns the bits of all bytes in the cell that contains byte `bit` of 64.
+    /// Returns the bits of all bytes in the cell that contains byte `bit` of its 64-byte word.
     #[inline]
     pub(crate) fn cell_bits(&self, bit: usize) -> u64 {
         ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
@@ -259,7 +259,7 @@ impl Page {
         }
     }
 
-    /// Sets the last writer of a range to one other than a traced kernel.
+    /// Sets the last writer of a range to `tag`, which must not be a traced kernel's.
     pub(crate) fn set(&mut self, offset: usize, len: usize, tag: Tag) {
         if len == 0 {
             return;

@@ -184,7 +184,7 @@ impl Shard {
     }
 
     /// Returns true if an answer about a copy is still missing.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn has_pending_queries(&self) -> bool {
         let mut events = self.pending.iter();
         events.any(|event| matches!(event.event, Event::Copied(_)))
     }

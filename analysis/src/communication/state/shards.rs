@@ -4,7 +4,7 @@ use super::host::Untraced;
 use super::shadow::{PAGE_BYTES, page_of};
 use super::shard::{Event, Pending, Records, Scratch, Shard};
 use crate::communication::engine::Options;
-use crate::communication::input::block::{Pool, SHARDS, shard_of, shards_of_a_task};
+use crate::communication::input::block::{Pool, SHARDS, shard_of, shards_per_task};
 use crate::communication::input::decode::Decoded;
 use crate::communication::output::detail::Regions;
 use crate::communication::output::kept::Kept;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Cancellation;
 
 /// Number of events at which a shard applies them, even if no launch accesses its pages.
-const MANY_EVENTS: usize = 256;
+const MAX_PENDING_EVENTS: usize = 256;
 
 pub(crate) struct Shards {
     shards: Vec<Shard>,
@@ -30,7 +30,7 @@ pub(crate) struct Shards {
 }
 
 /// A launch, and the host's calls before it.
-pub(crate) struct Before {
+pub(crate) struct LaunchContext {
     /// Position among all launches.
     pub(crate) position: u32,
     pub(crate) untraced: Arc<Untraced>,
@@ -48,7 +48,7 @@ pub(crate) struct Program<'a> {
 }
 
 /// Sums of a launch and, separately, the parts of accesses that cross page boundaries.
-pub(crate) type OfLaunch = (LaunchPart, Vec<WideSource>);
+pub(crate) type LaunchResult = (LaunchPart, Vec<WideSource>);
 
 impl Shards {
     pub(crate) fn new(options: Options, budget: Budget, folder: Arc<SpillFolder>) -> Self {
@@ -60,8 +60,8 @@ impl Shards {
         }
     }
 
-    /// Adds an event in `start..end`, which must not be empty, before the launch at position `before`. With `is_idle`, all
-    /// earlier launches were analysed.
+    /// Adds an event in `start..end`, which must not be empty, before the launch at position `before`. `is_idle` means
+    /// that all earlier launches have been analysed.
     pub(crate) fn add(
         &mut self,
         (start, end): (u64, u64),
@@ -98,18 +98,18 @@ impl Shards {
         }
     }
 
-    /// Analyses launches, whose earlier ones were analysed. Returns their sums.
+    /// Analyses `launches`, and returns their sums. All earlier launches must have been analysed.
     pub(crate) fn launches(
         &mut self,
-        launches: &[(Before, Decoded)],
+        launches: &[(LaunchContext, Decoded)],
         program: Program<'_>,
         file: Option<&SpillFile>,
-    ) -> Result<Vec<OfLaunch>> {
+    ) -> Result<Vec<LaunchResult>> {
         let views: Vec<View> = launches
             .iter()
             .map(|(before, decoded)| View::of(before, decoded, program))
             .collect();
-        let sums: Vec<Mutex<OfLaunch>> = launches.iter().map(|_| Mutex::default()).collect();
+        let sums: Vec<Mutex<LaunchResult>> = launches.iter().map(|_| Mutex::default()).collect();
         let has_records =
             |number: usize, of: &Decoded| of.blocks.iter().any(|block| block.count(number) > 0);
         let records = launches.iter().map(|(_, of)| of.records()).sum();
@@ -117,9 +117,9 @@ impl Shards {
         let (budget, folder) = (self.budget, &*self.folder);
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
         (self.shards.par_iter_mut().enumerate())
-            .with_min_len(shards_of_a_task(records))
+            .with_min_len(shards_per_task(records))
             .filter(|(number, shard)| {
-                shard.pending.len() >= MANY_EVENTS
+                shard.pending.len() >= MAX_PENDING_EVENTS
                     || launches.iter().any(|(_, of)| has_records(*number, of))
             })
             .try_for_each(|(number, shard)| {
@@ -162,11 +162,11 @@ impl Shards {
             .collect())
     }
 
-    /// Takes the results of the whole run, one shard after the other.
+    /// Takes the results of the whole run, shard by shard.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Result<ShardOut>> {
         let folder = &self.folder;
         (self.shards.drain(..).enumerate()).map(move |(number, mut shard)| {
-            if shard.is_asked() {
+            if shard.has_pending_queries() {
                 shard.swap_in(folder, &format!("pages-{number}"))?;
             }
             shard.catch_up(u32::MAX);

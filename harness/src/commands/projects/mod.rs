@@ -17,7 +17,7 @@ use superstep_build::nvcc::Toolkit;
 use superstep_toolchain::Toolchain;
 use superstep_trace::Backend;
 
-use crate::suite::arch_here;
+use crate::suite::local_gpu_arch;
 
 struct Tools {
     installation: Installation,
@@ -40,7 +40,7 @@ impl Tools {
         Ok(Toolkit::make(
             &builder,
             &self.cache,
-            arch_here().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
+            local_gpu_arch().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
         )?)
     }
 

@@ -190,7 +190,7 @@ impl Campaign<'_> {
             Ok(text) if is_same(&text) => Ok(()),
             Ok(_) => bail!(
                 Usage,
-                "failed to continue the campaign in {}: it has a different seed, size or build of the program; remove the folder, or \
+                "cannot resume the campaign in {}: it has a different seed, size or build of the program; remove the folder, or \
                  give another --out",
                 self.folder.display()
             ),

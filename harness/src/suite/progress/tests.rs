@@ -54,8 +54,12 @@ fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again()
     progress.push(named("x")).unwrap();
     let written = progress.folder.read_summary().unwrap();
     assert_eq!(written.benchmarks.len(), 2);
-    assert_eq!(progress.take_kept("y", "other"), None);
-    assert_eq!(progress.take_kept("y", "a"), None, "it was dropped above");
+    assert_eq!(progress.take_previous("y", "other"), None);
+    assert_eq!(
+        progress.take_previous("y", "a"),
+        None,
+        "it was dropped above"
+    );
     drop(progress);
 
     let other = RunSummary {
