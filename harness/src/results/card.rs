@@ -111,7 +111,7 @@ fn top(program: &BenchmarkSummary, folder: &RunFolder) -> Option<String> {
     if let Some(line) = metrics.lines.first() {
         let (file, line, share) = (&line.file, line.line, 100.0 * line.share);
         text.push_str(&format!(
-            ";\ntop line {file}:{line}, {share:.0} % of the loads of such bytes"
+            ";\ntop line {file}:{line}, {share:.0} % of the communicated loads"
         ));
     }
     Some(text)
