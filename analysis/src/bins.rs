@@ -1,4 +1,4 @@
-//! Bins of the histograms (Rieber 2017, figures 6.3 and 6.5): each extends from its number up to the next one.
+//! Bins of the histograms (Rieber 2017, figures 6.3 and 6.5): each number is the inclusive lower bound of a bin that extends to the next number.
 
 /// Bins of degrees; the last one is unbounded.
 pub const DEGREE_BINS: [u64; 12] = [1, 2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 10_000];

@@ -12,9 +12,9 @@ pub(crate) const SELF_LOADED_BYTES: &str =
 pub(crate) const INPUT_LOADED_BYTES: &str = "last written by the host";
 pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "never written";
 pub(crate) const UNORDERED_LOADED_BYTES: &str =
-    "not written before the launch, but by another thread during it, in unknown order";
+    "not written before the launch, but written during it by another thread, in unknown order";
 pub(crate) const UNKNOWN_LOADED_BYTES: &str =
-    "last written by an opaque launch, or possibly by one";
+    "last written, or possibly last written, by an opaque launch";
 pub(crate) const LOCAL_LOADED_BYTES: &str = "written earlier in the launch by the same thread";
 pub(crate) const WITHIN_LAUNCH_LOADED_BYTES: &str =
     "loaded without atomics, and stored by another CTA in the same launch";

@@ -242,7 +242,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Notes that the host copies these bytes from the device. [`EngineEnd::written_copies`] says whether the host or a
+    /// Records that the host copies these bytes from the device. [`EngineEnd::written_copies`] says whether the host or a
     /// kernel, traced or not, had written any of them since they were allocated; always, with [`Matching::ExactAddress`].
     pub fn copied(&mut self, copy: u32, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);

@@ -11,7 +11,7 @@ use crate::manifest::validate::{At as _, Valid, broken, each, require};
 
 const SCHEMA: u32 = 1;
 /// Maximum number of words in all tables together: 8 MiB, with one copy per SM.
-const MOST_TABLE_WORDS: u64 = 1 << 20;
+const MAX_TABLE_WORDS: u64 = 1 << 20;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -116,10 +116,10 @@ impl Definition {
             unique(&table.name, "table", others).at("name")?;
             words = words.saturating_add(table.words);
             require(
-                table.words > 0 && words <= MOST_TABLE_WORDS,
+                table.words > 0 && words <= MAX_TABLE_WORDS,
                 format!("the tables have {words} words"),
                 format!(
-                    "expected at least 1 for each table, and at most {MOST_TABLE_WORDS} for all of them"
+                    "expected at least 1 for each table, and at most {MAX_TABLE_WORDS} for all of them"
                 ),
             )
             .at("words")

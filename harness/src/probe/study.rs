@@ -16,7 +16,7 @@ use crate::results::{plain_table, table_lines};
 use superstep_build::failure::Failure;
 
 /// Maximum number of rows in a table on the terminal.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 
 /// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the probe's results as text.
 pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<String, Failure> {
@@ -87,15 +87,15 @@ pub fn write_page(
 fn as_text(table: &Table) -> String {
     let header = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(header, false);
-    for row in 0..table.rows().min(MOST_ROWS) {
+    for row in 0..table.rows().min(MAX_ROWS) {
         let cells = table.texts(row).into_iter();
         text.add_row(cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())));
     }
     let mut lines = table_lines(text, 1);
-    if table.rows() > MOST_ROWS {
+    if table.rows() > MAX_ROWS {
         let (rows, name) = (table.rows(), table.name());
         lines.push(format!(
-            "the first {MOST_ROWS} of {rows} rows; tables/{name}.csv has all of them"
+            "the first {MAX_ROWS} of {rows} rows; tables/{name}.csv has all of them"
         ));
     }
     lines.join("\n")

@@ -10,7 +10,7 @@ use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
 
 /// Maximum number of places in a run: the entry, with its head, must fit into a thread's initial log.
-const MOST_PLACES: usize = 62;
+const MAX_PLACES: usize = 62;
 /// Function `u64 *(u64 head, u32 words)`: reserves an entry and returns its payloads' address.
 pub const RESERVE: &str = "__superstep_probe_reserve";
 
@@ -39,7 +39,7 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
         let between = || instructions[at(one)..at(next)].iter().copied();
         takes_part(spec, one) && takes_part(spec, next) && !between().any(lets_others_run)
     });
-    for run in runs.flat_map(|run| run.chunks_mut(MOST_PLACES)) {
+    for run in runs.flat_map(|run| run.chunks_mut(MAX_PLACES)) {
         run[0].site.followers = run.len() as u32 - 1;
     }
 }

@@ -88,7 +88,7 @@ fn binned(bins: &[u64], label: &str, [blue, orange]: [Vec<f64>; 2], of: &str) ->
 }
 
 /// Maximum number of steps with a point.
-const MOST_POINTS: usize = 40;
+const MAX_POINTS: usize = 40;
 
 fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
@@ -107,7 +107,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         points.push((x.high, 1.0));
         let mut marks = vec![Mark::Line(points, 2.0, palette::BLUE)];
         marks.truncate(rows.len());
-        if rows.len() <= MOST_POINTS {
+        if rows.len() <= MAX_POINTS {
             marks.extend(tops.map(|top| Mark::Point(top, palette::BLUE)));
         }
         Plot {

@@ -18,7 +18,7 @@ table! {
     }
 }
 
-/// Draws every benchmark of a run whose accesses were analysed, in the run's order. Without any, the figure has no plots.
+/// Draws every benchmark whose accesses were analysed, in the order of the run. If there are none, the figure has no plots.
 pub fn data_volume(run: &RunSummary) -> Multiples {
     of(&rows(run))
 }

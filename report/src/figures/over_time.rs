@@ -17,7 +17,7 @@ fn thousandths(value: f64) -> String {
 const MANY: usize = 60;
 
 /// Maximum number of points, about a plot's resolution.
-const MOST_MARKS: usize = 200;
+const MAX_MARKS: usize = 200;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
@@ -110,7 +110,7 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
             f64::from(*at.unwrap_or(&row.superstep)) + 0.5
         };
         let (mut marks, mut means) = (Vec::new(), Vec::new());
-        for rows in rows.chunks(rows.len().div_ceil(MOST_MARKS).max(1)) {
+        for rows in rows.chunks(rows.len().div_ceil(MAX_MARKS).max(1)) {
             let mean = |value: &dyn Fn(&ConnectivityRow) -> f64| {
                 rows.iter().map(value).sum::<f64>() / rows.len() as f64
             };

@@ -10,7 +10,7 @@ use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Maximum number of cells as rectangles with titles. More of them are a picture, which is smaller.
-const MOST_CELLS: usize = 400;
+const MAX_CELLS: usize = 400;
 
 /// Returns shapes as elements of an SVG document.
 pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup> {
@@ -19,7 +19,7 @@ pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup>
             @match shape {
                 Shape::Rectangle(cell) => (rectangle(cell)),
                 Shape::Cells(cells) => g.shades shape-rendering="crispEdges" {
-                    @if cells.len() > MOST_CELLS {
+                    @if cells.len() > MAX_CELLS {
                         (picture(cells).map_err(ReportError::drawing(figure))?)
                     } @else {
                         @for cell in cells { (rectangle(cell)) }

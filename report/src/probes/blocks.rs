@@ -6,13 +6,13 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
 
 table_from! {
-    /// The block of each program that most threads entered.
+    /// The block of each program that was executed most often, counted by thread.
     fn summary<'a>((program, hottest), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "hottest-blocks" {
         program: String = "the program" => program.name.to_owned();
         blocks: u64 = "basic blocks of its device code" => program.sites.len() as u64;
         executed: u64 = "of those, blocks that a thread entered" => program.above_zero(0);
         executions: u64 ["executions"] = "by threads, of all blocks over all launches" => program.sum(0);
-        function: String = "the function of the block that most threads entered" => hottest.function.clone();
+        function: String = "the function of the most frequently executed block" => hottest.function.clone();
         block: u64 = "its number" => hottest.site.block.into();
         file: String = "its source file; empty when unknown" => hottest.site.file.clone();
         first_line: u64 = "lowest source line in it" => hottest.lines().0;
@@ -51,7 +51,7 @@ fn share(program: &ProgramSites<'_>, block: &SiteTotals<'_>) -> f64 {
 }
 
 /// Maximum number of blocks in a picture, around the hottest one.
-const MOST_BLOCKS: usize = 14;
+const MAX_BLOCKS: usize = 14;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let programs = sites(programs)?;
@@ -63,8 +63,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let table = each(blocks.flat_map(|one| one.sites.iter().map(move |site| (one, site))));
     let figure = Multiples::new(
         "hot-regions",
-        "Basic blocks around the hottest one: the darker, the more threads",
-        "The blocks around the one that most threads entered, with their numbers and source lines. \
+        "Basic blocks around the hottest one: the darker, the more executions",
+        "The blocks around the most frequently executed one, with their numbers and source lines. \
          Lines on the right lead to the blocks that may follow (GPU Ocelot, figure 4).",
         &[
             ("forward", palette::GREY),
@@ -85,9 +85,9 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
     };
     let blocks: Vec<&SiteTotals<'_>> = sites.filter(is_near).collect();
     let peak = (0..blocks.len()).max_by_key(|&index| blocks[index].fields[0]);
-    let before = peak.unwrap_or(0).saturating_sub(MOST_BLOCKS / 2);
-    let first = before.min(blocks.len().saturating_sub(MOST_BLOCKS));
-    let shown = &blocks[first..blocks.len().min(first + MOST_BLOCKS)];
+    let before = peak.unwrap_or(0).saturating_sub(MAX_BLOCKS / 2);
+    let first = before.min(blocks.len().saturating_sub(MAX_BLOCKS));
+    let shown = &blocks[first..blocks.len().min(first + MAX_BLOCKS)];
     let most = shown.iter().map(|row| row.fields[0]).max().unwrap_or(0);
     let height = shown.len();
     // Bands run from top to bottom.

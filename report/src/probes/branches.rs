@@ -54,7 +54,7 @@ fn shares(branches: &ProgramSites<'_>) -> [f64; 2] {
 }
 
 /// Maximum number of branches in a figure.
-const MOST_BARS: usize = 40;
+const MAX_BARS: usize = 40;
 
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let mut programs = sites(programs)?;
@@ -92,7 +92,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
 
 fn plot(program: &ProgramSites<'_>) -> Plot {
     let count = program.sites.len();
-    let shown = &program.sites[..count.min(MOST_BARS)];
+    let shown = &program.sites[..count.min(MAX_BARS)];
     let most = shown.first().map_or(0, |site| site.fields[EXECUTIONS]);
     let marks = (0..).map(f64::from).zip(shown).flat_map(|(band, site)| {
         let (left, right) = (band + 0.1, band + 0.9);
@@ -106,7 +106,7 @@ fn plot(program: &ProgramSites<'_>) -> Plot {
         title: program.name.to_owned(),
         note: match count {
             1 => "1 branch".to_owned(),
-            count if count > MOST_BARS => format!("{MOST_BARS} of {count} branches"),
+            count if count > MAX_BARS => format!("{MAX_BARS} of {count} branches"),
             count => format!("{count} branches"),
         },
         x: Scale::numbers(shown.len() as u64, "branch"),

@@ -38,7 +38,7 @@ table_from! {
 }
 
 /// Limit on SM numbers, above any GPU's; larger numbers in the results are errors.
-pub(super) const MOST_SMS: u64 = 1 << 16;
+pub(super) const MAX_SMS: u64 = 1 << 16;
 
 /// Load of a program's SMs, or of its workers on the CPU backend.
 struct Load<'a> {
@@ -77,9 +77,9 @@ impl<'a> Load<'a> {
             let lengths = spans.values().map(|(start, end, _)| end - start);
             longest += lengths.max().unwrap_or(0);
             for (value, (start, end, ctas)) in spans {
-                if value >= MOST_SMS {
+                if value >= MAX_SMS {
                     let what = "the number of an SM in the results of cta-clocks";
-                    let limit = MOST_SMS - 1;
+                    let limit = MAX_SMS - 1;
                     return Err(AnalysisError::TooLarge { what, value, limit }.into());
                 }
                 let number = value as usize;

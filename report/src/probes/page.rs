@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use superstep_table::Table;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
-pub(super) const MOST_ROWS: usize = 40;
+pub(super) const MAX_ROWS: usize = 40;
 
 /// Renders the page of a probe. `what` is the measured quantity; `lines` are sentences about the run.
 pub fn page(
@@ -39,7 +39,7 @@ fn rows(own: &Table, is_first: bool) -> Markup {
         own.columns()
             .map(|column| heading(column.name, column.unit))
     };
-    let shown = (0..own.rows().min(MOST_ROWS)).map(|row| {
+    let shown = (0..own.rows().min(MAX_ROWS)).map(|row| {
         let cells = own.texts(row).into_iter().zip(own.columns());
         let cells = cells.map(|(text, column)| match text {
             Some(text) if !column.is_number => Cell::Text(text),
@@ -50,9 +50,9 @@ fn rows(own: &Table, is_first: bool) -> Markup {
     let file = format!("{}.csv", own.name());
     let table = html! {
         (table(&name, shown))
-        (first_of(MOST_ROWS, own.rows(), &file))
+        (first_of(MAX_ROWS, own.rows(), &file))
     };
-    match own.rows() > MOST_ROWS / 2 {
+    match own.rows() > MAX_ROWS / 2 {
         true => fold(&format!("{name}: {} rows", own.rows()), is_first, table),
         false => table,
     }

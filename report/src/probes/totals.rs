@@ -21,7 +21,7 @@ table! {
 }
 
 /// Number of lines for each field of a program.
-pub(super) const MOST_LINES: usize = 10;
+pub(super) const MAX_LINES: usize = 10;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let mut rows = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             let all = (field.combine == Combine::Sum).then(|| sites.sum(index));
             let mut lines: Vec<_> = lines.into_iter().collect();
             lines.sort_by_key(|(_, value)| Reverse(*value));
-            let largest = lines.into_iter().take(MOST_LINES);
+            let largest = lines.into_iter().take(MAX_LINES);
             rows.extend(largest.map(|((function, file, line), value)| TotalRow {
                 program: program.name.to_owned(),
                 field: field.name.clone(),

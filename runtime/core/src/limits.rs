@@ -1,8 +1,8 @@
 //! Launch limits on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
 
-pub const MOST_THREADS: u32 = 1024;
-pub const MOST_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];
-pub const MOST_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
+pub const MAX_THREADS: u32 = 1024;
+pub const MAX_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];
+pub const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
 
 /// Returns whether a grid and a CTA may have these extents. A launch with other extents fails with
 /// `cudaErrorInvalidConfiguration`.
@@ -11,9 +11,9 @@ pub fn is_configuration(grid: [u32; 3], block: [u32; 3]) -> bool {
         (extent.iter().zip(most)).all(|(&n, most)| n >= 1 && n <= most)
     };
     let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
-    fits(grid, MOST_GRID)
-        && fits(block, MOST_THREADS_BY_DIMENSION)
-        && threads <= u64::from(MOST_THREADS)
+    fits(grid, MAX_GRID)
+        && fits(block, MAX_THREADS_BY_DIMENSION)
+        && threads <= u64::from(MAX_THREADS)
 }
 
 #[cfg(test)]

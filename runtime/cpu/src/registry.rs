@@ -15,7 +15,7 @@ use superstep_abi::cpu::{
     KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
-use superstep_runtime_core::limits::MOST_THREADS;
+use superstep_runtime_core::limits::MAX_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
@@ -179,8 +179,8 @@ unsafe fn bind_kernel(
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
         most_threads: match kernel.most_threads {
-            0 => MOST_THREADS,
-            most => most.min(MOST_THREADS.into()) as u32,
+            0 => MAX_THREADS,
+            most => most.min(MAX_THREADS.into()) as u32,
         },
         most_dynamic_shared_bytes: dynamic.into(),
         probe,

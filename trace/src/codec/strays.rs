@@ -8,11 +8,11 @@ use crate::WARP_LANES;
 use crate::varint::zigzag;
 
 /// Limit on the bits per active lane; above it, another form may be shorter.
-const MOST_BITS_A_LANE: u32 = 4;
+const MAX_BITS_A_LANE: u32 = 4;
 /// Bits in the head: whether the move is new, the number of strays, and their width.
 const HEAD_BITS: u32 = 1 + STRAYS_BITS + WIDTH_BITS;
 /// Limit on the width of a stray's deviation, in bits.
-const MOST_WIDTH: u32 = 32;
+const MAX_WIDTH: u32 = 32;
 
 impl Encoder {
     /// Writes the addresses as a move and the lanes that deviate from it, if that takes few bits. Does not update the
@@ -93,7 +93,7 @@ impl Encoder {
 #[inline(always)]
 pub(super) fn are_few_strays(count: u32, width: u32, active: usize) -> bool {
     let taken = HEAD_BITS + count * (STRAYS_BITS + width);
-    (width <= MOST_WIDTH) & (taken <= MOST_BITS_A_LANE * active as u32)
+    (width <= MAX_WIDTH) & (taken <= MAX_BITS_A_LANE * active as u32)
 }
 
 /// Returns the mask of the active lanes, by index, that did not move by `moved`, and writes their deviations to `off`.

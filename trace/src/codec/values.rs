@@ -12,7 +12,7 @@ use crate::varint::zigzag;
 /// Bound on coordinates, so that adding distances to them does not overflow.
 const FAR_AWAY: u64 = 1 << 60;
 /// Limit on a frame's shift; larger units save hardly any bits.
-const MOST_SHIFT: u32 = 12;
+const MAX_SHIFT: u32 = 12;
 
 /// Range of the addresses that a slot's frame was made for, and of those encoded in it since.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ impl Range {
             None if odd == 0 => odd = u64::from(width_bytes),
             None => {}
         }
-        let shift = odd.trailing_zeros().min(MOST_SHIFT);
+        let shift = odd.trailing_zeros().min(MAX_SHIFT);
         let span = (self.high - self.low) >> shift;
         let bits = bits::length(span);
         // Centres the range within what the bits can represent.

@@ -13,7 +13,7 @@ pub struct CtaBlocks {
 }
 
 /// In situ, a grid can have at most 2^27 distinct CTAs.
-const MOST_LOG2: u32 = 26;
+const MAX_LOG2: u32 = 26;
 
 impl CtaBlocks {
     /// Returns whether each CTA is a block.
@@ -47,7 +47,7 @@ impl CtaBlocks {
     #[must_use]
     pub fn larger(self) -> Self {
         CtaBlocks {
-            log2: (self.log2 + 6).min(MOST_LOG2),
+            log2: (self.log2 + 6).min(MAX_LOG2),
         }
     }
 
@@ -80,7 +80,7 @@ impl TryFrom<u32> for CtaBlocks {
 
     fn try_from(ctas: u32) -> Result<Self, SelectionError> {
         let log2 = ctas.trailing_zeros();
-        let fits = ctas.is_power_of_two() && (1..=MOST_LOG2).contains(&log2);
+        let fits = ctas.is_power_of_two() && (1..=MAX_LOG2).contains(&log2);
         fits.then_some(CtaBlocks { log2 })
             .ok_or_else(|| wrong(&ctas.to_string()))
     }

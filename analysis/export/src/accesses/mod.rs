@@ -24,7 +24,7 @@ use columns::{Columns, Pools};
 /// Maximum number of rows in a batch: about 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory for decoded batches that are waiting to be read. Each decoded chunk may queue one batch even beyond this limit.
+/// Memory for decoded batches that are waiting to be read. Each chunk being decoded may queue one batch even if that exceeds this limit.
 const QUEUED_BYTES: usize = 64 << 20;
 
 /// Number of chunks that each thread may be ahead of the reader.
@@ -50,7 +50,7 @@ pub struct Choice {
     pub threads: Option<NonZero<usize>>,
 }
 
-/// Returns the columns of the table `accesses`. The operation is a dictionary column, one byte per row.
+/// Returns the columns of the table `accesses`. The column `op` is dictionary-encoded, with one byte per row.
 pub fn schema() -> SchemaRef {
     let declared = AccessRow::schema();
     let fields = declared.fields().iter().map(|field| {

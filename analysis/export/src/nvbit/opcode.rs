@@ -7,7 +7,7 @@ pub enum Meaning {
     Global {
         op: Op,
         width_bytes: u32,
-        /// The opcode does not name a memory space, so the address may not be in global memory.
+        /// The opcode does not name a memory space, so the address might not be in global memory.
         generic: bool,
     },
     /// Shared, local or constant memory.

@@ -235,7 +235,7 @@ impl OfLaunch {
 }
 
 /// Maximum number of records in a packet: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
-const MOST_RECORDS: u64 = 1 << 26;
+const MAX_RECORDS: u64 = 1 << 26;
 
 const MALFORMED: AnalysisError = AnalysisError::Part {
     what: "a packet of accesses is malformed",
@@ -246,7 +246,7 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<OfLaunch>> {
     let count: Vec<u32> = take(&mut rest, 1).ok_or(MALFORMED)?;
     let sections: Vec<Section> = take(&mut rest, count[0] as usize).ok_or(MALFORMED)?;
     let total: u64 = sections.iter().map(|one| u64::from(one.records)).sum();
-    if total > MOST_RECORDS {
+    if total > MAX_RECORDS {
         return Err(MALFORMED);
     }
     let mut out = Vec::with_capacity(sections.len());

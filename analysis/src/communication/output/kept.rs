@@ -9,7 +9,7 @@ use crate::error::Result;
 use superstep_trace::Cancellation;
 
 /// Number of entries that a shard may always keep; small, so that small tests cover all paths.
-const LEAST_ENTRIES: usize = 8;
+const MIN_ENTRIES: usize = 8;
 
 /// Number of transfers or stores that a shard may keep from launch to launch.
 const SOME_ENTRIES: usize = 1 << 9;
@@ -19,7 +19,7 @@ pub(crate) struct Kept {
     /// Loads of launches whose distances have not been counted yet.
     pub(crate) loads: Sorter<Run>,
     pub(crate) stores: Sorter<Run>,
-    /// A shard with this many entries of one kind moves them here at once.
+    /// A shard with this many entries of one kind moves them here immediately.
     most: usize,
     /// A shard with this many entries of one kind moves them here at the end of a launch.
     some: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Kept {
 impl Kept {
     pub(crate) fn new(limit: &MemoryLimit, cancellation: Cancellation) -> Self {
         let transfers: Sorter<Transfer> = limit.sorter("transfers", cancellation);
-        let most = transfers.run_items.max(LEAST_ENTRIES);
+        let most = transfers.run_items.max(MIN_ENTRIES);
         Self {
             most,
             some: most.min(SOME_ENTRIES),

@@ -167,7 +167,7 @@ impl ShardOut {
     }
 
     #[inline]
-    pub(crate) fn never_by_a_kernel(&mut self, tag: Tag, bytes: u64) {
+    pub(crate) fn count_untraced(&mut self, tag: Tag, bytes: u64) {
         match tag {
             Tag::HOST => self.sums.input += bytes,
             Tag::UNKNOWN => self.sums.unknown += bytes,

@@ -145,7 +145,7 @@ pub(crate) use fixed;
 const LEVEL: i32 = 1;
 
 /// Minimum size that is worth compressing.
-const LEAST_BYTES: usize = 4096;
+const MIN_BYTES: usize = 4096;
 
 /// Compresses the items of `parts`, stored as the first bytes of all items, then the second bytes, and so on: bytes with the
 /// same meaning are similar and compress well.
@@ -159,7 +159,7 @@ pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
             columns[column * count + index] = *byte;
         }
     }
-    if columns.len() < LEAST_BYTES {
+    if columns.len() < MIN_BYTES {
         return columns;
     }
     match zstd::bulk::compress(&columns, LEVEL) {

@@ -20,7 +20,7 @@ pub struct MemoryLimit {
 
 /// Number of a shard's records that a thread may always take at once, whatever the limit; small, so that small tests cover
 /// all paths.
-const LEAST_RECORDS: usize = 8;
+const MIN_RECORDS: usize = 8;
 
 impl MemoryLimit {
     pub fn none() -> Self {
@@ -51,7 +51,7 @@ impl MemoryLimit {
             page_bytes: percent(25),
             sorter_bytes: percent(10),
             // Each record needs two times 24 bytes, and all threads together get half of the memory for records.
-            shard_records: (percent(28) / 96 / rayon::current_num_threads()).max(LEAST_RECORDS),
+            shard_records: (percent(28) / 96 / rayon::current_num_threads()).max(MIN_RECORDS),
         }
     }
 }

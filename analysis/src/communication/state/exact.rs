@@ -132,7 +132,7 @@ impl ExactPage {
         let Some(cell) = self.cells.get_mut(&at) else {
             let mut wrote = untraced.parts(address, address.saturating_add(1));
             let tag = wrote.next().map_or(Tag::NEVER, |(_, _, tag)| tag);
-            return out.never_by_a_kernel(tag, width);
+            return out.count_untraced(tag, width);
         };
         let source = cell.launch;
         let is_own = |writer: &Writer| view.is_self(source, writer.cta, receiver);

@@ -66,12 +66,12 @@ impl Ranges {
     /// Removes and returns the ranges that overlap `start..end`.
     fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let below = self.ranges.range(..end).rev();
-        let met = below.take_while(|&(_, &e)| e > start && start < end);
-        let met: Vec<(u64, u64)> = met.map(|(&s, &e)| (s, e)).collect();
-        for (s, _) in &met {
+        let overlapping = below.take_while(|&(_, &e)| e > start && start < end);
+        let overlapping: Vec<(u64, u64)> = overlapping.map(|(&s, &e)| (s, e)).collect();
+        for (s, _) in &overlapping {
             self.ranges.remove(s);
         }
-        met
+        overlapping
     }
 
     /// Returns the parts of `start..end` that are in the set, in descending order.

@@ -89,7 +89,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) only: Only,
     /// Instruction and allocation of the current record, if details are kept.
     pub(crate) place: Option<(SiteId, Option<AllocationId>)>,
-    /// The CTAs that store in the page in this launch, if multiple CTAs access it.
+    /// The CTAs that store to the page in this launch, if multiple CTAs access it.
     pub(crate) writers: Option<&'a Writers>,
 }
 
@@ -238,7 +238,7 @@ impl Reader<'_> {
     fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
         let volume = len as u64 * times;
         match tag.launch() {
-            None => self.out.never_by_a_kernel(tag, volume),
+            None => self.out.count_untraced(tag, volume),
             Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
                 self.out.sums.own += volume;
             }
@@ -360,7 +360,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts one access, or a part of the access with number `wide`, byte by byte.
+    /// Counts one access, or part of access number `wide`, byte by byte.
     fn bytes(
         &mut self,
         at: usize,
@@ -379,7 +379,7 @@ impl Reader<'_> {
             }
             let tag = self.page.tag(byte);
             match tag.launch() {
-                None => self.out.never_by_a_kernel(tag, times),
+                None => self.out.count_untraced(tag, times),
                 Some(launch) if tag.is_several() => {
                     self.several(byte, 1, times, 0, tag);
                     let own = self.view.is_same_kernel(launch).then_some(self.cta);
@@ -441,7 +441,7 @@ impl Reader<'_> {
     }
 }
 
-/// Splits `record` into parts that begin in the same allocation and passes each to `sink`.
+/// Splits `record` into parts whose accesses all begin in one allocation, and passes each part to `sink`.
 pub(crate) fn by_allocation(
     regions: &Regions,
     record: &Record,

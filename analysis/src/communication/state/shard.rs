@@ -538,8 +538,8 @@ fn unwritten(parts: &[Part], record: &Record, out: &mut ShardOut) {
     let mut rest = record.extent();
     for &(offset, len, tag) in parts {
         let bytes = (offset + len).min(end).saturating_sub(offset.max(start));
-        out.never_by_a_kernel(tag, bytes as u64 * times);
+        out.count_untraced(tag, bytes as u64 * times);
         rest -= bytes;
     }
-    out.never_by_a_kernel(Tag::NEVER, rest as u64 * times);
+    out.count_untraced(Tag::NEVER, rest as u64 * times);
 }

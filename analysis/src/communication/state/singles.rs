@@ -57,7 +57,7 @@ impl Reader<'_> {
             for record in of(0).map(|index| &records[index]) {
                 let volume = (width * record.lanes()) as u64;
                 self.out
-                    .never_by_a_kernel(self.page.tag(record.offset()), volume);
+                    .count_untraced(self.page.tag(record.offset()), volume);
             }
             for index in of(1) {
                 self.begin(&records[index]);

@@ -19,7 +19,7 @@ pub(crate) type Registers = BTreeMap<String, u32>;
 const PART: u32 = 65_536 / 4 / 32;
 const STEP: u32 = 8;
 /// Maximum number of warps per partition: for one CTA (1,024 threads), and for all resident CTAs (2,048 threads).
-const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
+const MAX_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
 const MOST: u32 = 255;
 
 /// `EIATTR_REGCOUNT` in the section `.nv.info`: a symbol index, and the number of registers used by the function that the
@@ -75,7 +75,7 @@ pub(crate) fn limited(
 /// many resident CTAs. Warps are spread evenly over the partitions of an SM.
 fn limit_of(native: u32, all_resident: bool) -> u32 {
     let warps = PART / native.max(1).next_multiple_of(STEP);
-    let warps = warps.clamp(1, MOST_WARPS[usize::from(all_resident)]);
+    let warps = warps.clamp(1, MAX_WARPS[usize::from(all_resident)]);
     (PART / warps / STEP * STEP).min(MOST)
 }
 

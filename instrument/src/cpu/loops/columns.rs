@@ -11,8 +11,8 @@ use crate::ir::{
     Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, duplicate, traits::*,
 };
 
-const MOST_COLUMNS: usize = 3;
-const MOST_INSTRUCTIONS: usize = 400;
+const MAX_COLUMNS: usize = 3;
+const MAX_INSTRUCTIONS: usize = 400;
 
 pub struct Columns<'m> {
     /// Columns that run the original region.
@@ -25,7 +25,7 @@ pub struct Columns<'m> {
 pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
-    if instructions.len() > MOST_INSTRUCTIONS {
+    if instructions.len() > MAX_INSTRUCTIONS {
         return None;
     }
     let column = Ids::of(function).groups[0][0];
@@ -35,7 +35,7 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
     let mut special: Vec<u32> = tests.iter().map(|(_, (column, _))| *column).collect();
     special.sort_unstable();
     special.dedup();
-    if special.is_empty() || special.len() > MOST_COLUMNS {
+    if special.is_empty() || special.len() > MAX_COLUMNS {
         return None;
     }
     let name = format!("{}.others", function.name());

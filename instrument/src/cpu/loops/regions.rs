@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use superstep_abi::cpu::EXIT;
 
 /// Limit on the regions' total size: a multiple of the kernel's instruction count, plus a constant.
-const MOST_GROWTH: usize = 6;
+const MAX_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
 pub struct Region<'m> {
@@ -170,7 +170,7 @@ impl<'m> Cutter<'_, 'm> {
         let size = |blocks: &[Block]| -> usize {
             blocks.iter().map(|block| block.instructions().len()).sum()
         };
-        let most = MOST_GROWTH * size(&self.function.get_basic_blocks()) + SPARE_INSTRUCTIONS;
+        let most = MAX_GROWTH * size(&self.function.get_basic_blocks()) + SPARE_INSTRUCTIONS;
         if blocks.iter().map(|blocks| size(blocks)).sum::<usize>() > most {
             return None;
         }

@@ -9,8 +9,8 @@ use crate::ir::{Builder, Function, Instruction, Value, traits::*};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum cost of a value that differs between threads.
-const MOST_VARYING: u32 = 12;
-const MOST_UNIFORM: u32 = 200;
+const MAX_VARYING: u32 = 12;
+const MAX_UNIFORM: u32 = 200;
 
 /// Prefixes, without `llvm.`, of cheap intrinsics that depend only on their arguments.
 const CHEAP_INTRINSICS: &str = "fma. fabs. smin. smax. umin. umax. abs.";
@@ -147,7 +147,7 @@ impl<'m> Costs<'m> {
         } else {
             total.uniform += own;
         }
-        (total.varying <= MOST_VARYING && total.uniform <= MOST_UNIFORM).then_some(total)
+        (total.varying <= MAX_VARYING && total.uniform <= MAX_UNIFORM).then_some(total)
     }
 }
 

@@ -15,7 +15,7 @@ use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 /// unknown length.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
 /// Maximum total number of instructions in regions with such loops.
-const MOST_INSTRUCTIONS: usize = 400;
+const MAX_INSTRUCTIONS: usize = 400;
 
 /// Makes the step function of a kernel with these regions, and returns its name. Unless the last thread comes after the
 /// first, the range wraps around at the end of the CTA. If `traced`, the function stores the start of each lane's log.
@@ -122,7 +122,7 @@ fn may_have_short_rows(regions: &[Region]) -> bool {
         let y = Ids::of(region.function).groups[0][1];
         !y.using_instructions().is_empty()
     };
-    sizes.sum::<usize>() <= MOST_INSTRUCTIONS && regions.iter().any(has_rows)
+    sizes.sum::<usize>() <= MAX_INSTRUCTIONS && regions.iter().any(has_rows)
 }
 
 /// A local variable of 32 bits; optimisation turns it into a register.

@@ -2,7 +2,7 @@
 
 use super::{Toy, rows, site};
 use crate::error::ReportError;
-use crate::probes::clocks::{MOST_SMS, study};
+use crate::probes::clocks::{MAX_SMS, study};
 use serde_json::json;
 use superstep_analysis::AnalysisError;
 
@@ -47,14 +47,11 @@ fn sm_is_busy_from_first_start_to_last_end() {
 
 #[test]
 fn too_large_sm_number_is_refused() {
-    let error = toy().launch(&cta(0, 1, MOST_SMS)).study(study).unwrap_err();
+    let error = toy().launch(&cta(0, 1, MAX_SMS)).study(study).unwrap_err();
     assert!(
         matches!(
             error,
-            ReportError::Analysis(AnalysisError::TooLarge {
-                value: MOST_SMS,
-                ..
-            })
+            ReportError::Analysis(AnalysisError::TooLarge { value: MAX_SMS, .. })
         ),
         "{error}"
     );

@@ -1,7 +1,7 @@
 //! Tests of `page`.
 
 use crate::probes::Study;
-use crate::probes::page::{MOST_ROWS, page};
+use crate::probes::page::{MAX_ROWS, page};
 use superstep_table::Table;
 
 superstep_table::table! {
@@ -46,5 +46,5 @@ fn page_has_its_tables_and_escapes_names() {
         text.contains("wall, s</th>") && !text.contains("SASSI"),
         "{text}"
     );
-    assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
+    assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MAX_ROWS);
 }

@@ -80,7 +80,7 @@ const COPY: &[Access] = &[Reads(2, vector(1, 3)), Writes(4, vector(1, 5))];
 const TRANSFORM: &[Access] = &[Reads(1, Allocation), Writes(2, Allocation)];
 
 /// plan, input (which is overwritten), output
-const BACK_TO_REAL: &[Access] = &[Writes(1, Allocation), Writes(2, Allocation)];
+const COMPLEX_TO_REAL: &[Access] = &[Writes(1, Allocation), Writes(2, Allocation)];
 
 /// handle, workspace, bytes
 const WORKSPACE: &[Access] = &[Lends(1, Bytes(2))];
@@ -112,7 +112,7 @@ macro_rules! known_calls {
             COPY c_int: cublasScopy_v2 4, cublasDcopy_v2 8, cublasCcopy_v2 8, cublasZcopy_v2 16;
             COPY i64: cublasScopy_v2_64 4, cublasDcopy_v2_64 8, cublasCcopy_v2_64 8, cublasZcopy_v2_64 16;
             TRANSFORM c_int: cufftExecC2C 8, cufftExecR2C 8, cufftExecZ2Z 16, cufftExecD2Z 16;
-            BACK_TO_REAL c_int: cufftExecC2R 8, cufftExecZ2D 16;
+            COMPLEX_TO_REAL c_int: cufftExecC2R 8, cufftExecZ2D 16;
             WORKSPACE usize: cublasSetWorkspace_v2 1;
             WORK_AREA c_int: cufftSetWorkArea 1;
         }

@@ -1,6 +1,6 @@
 //! The kernels of all launches, for concurrent readers.
 
-use super::MOST_LAUNCHES;
+use super::MAX_LAUNCHES;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ pub struct Kernels {
 
 impl Default for Kernels {
     fn default() -> Self {
-        let chunks = MOST_LAUNCHES as usize / CHUNK + 1;
+        let chunks = MAX_LAUNCHES as usize / CHUNK + 1;
         Kernels {
             numbers: Mutex::default(),
             of_launches: (0..chunks).map(|_| OnceLock::new()).collect(),

@@ -20,7 +20,7 @@ use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received}
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to aggregate launch {number} ({ctas} CTAs with {threads} threads each): protocol `in-situ` supports at most {most_launches} launches, 2^27 CTAs and 1024 threads per CTA; record a trace instead",
-    most_launches = MOST_LAUNCHES
+    most_launches = MAX_LAUNCHES
 )]
 pub struct TooMany {
     /// Counted from 1.
@@ -29,7 +29,7 @@ pub struct TooMany {
     pub threads: u64,
 }
 
-const MOST_LAUNCHES: u32 = (1 << (entry::LAUNCH_BITS - 1)) - 1;
+const MAX_LAUNCHES: u32 = (1 << (entry::LAUNCH_BITS - 1)) - 1;
 
 pub struct Running {
     launch: u32,
@@ -46,7 +46,7 @@ impl Running {
     /// Begins launch `number`, counted from 0 across all streams.
     fn new(number: u32, kernel: u32, launch: &Launch, blocks: CtaBlocks) -> Result<Self, TooMany> {
         let (ctas, threads) = (launch.ctas(), launch.threads_per_cta());
-        let fits = number < MOST_LAUNCHES
+        let fits = number < MAX_LAUNCHES
             && ctas <= 1 << entry::CTA_BITS
             && threads <= 1 << entry::THREAD_BITS;
         if !fits {

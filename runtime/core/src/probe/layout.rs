@@ -6,7 +6,7 @@ use superstep_trace::probe::{Per, Word};
 use superstep_trace::{DefinedProbe, Launch};
 
 /// Maximum size of a launch's fields and tables in bytes.
-const MOST_BYTES: u64 = 8 << 30;
+const MAX_BYTES: u64 = 8 << 30;
 
 /// Mirrors `struct Context` in `probes/include/superstep/probe.h`.
 #[repr(C)]
@@ -115,7 +115,7 @@ impl Layout {
             replicas,
         };
         let bytes = layout.field_bytes().saturating_add(layout.table_bytes());
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return Err(TooLarge {
                 probe: spec.name.clone(),
                 bytes,

@@ -9,7 +9,7 @@ use superstep_trace::{Event, Gap, Note, Outcome, Probe, Transport};
 
 /// How long a fault handler waits for a lock that the faulting thread may hold.
 pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
-const MOST_MESSAGES: usize = 100;
+const MAX_MESSAGES: usize = 100;
 
 impl Session {
     /// Records and prints an error that invalidates the run. May be called by fault handlers.
@@ -113,7 +113,7 @@ impl Session {
             return false;
         };
         let list = list(&mut messages);
-        let add = list.len() < MOST_MESSAGES && !list.contains(&text);
+        let add = list.len() < MAX_MESSAGES && !list.contains(&text);
         if add {
             list.push(text);
         }

@@ -1,7 +1,7 @@
 //! Kernel attributes and occupancy.
 
 use crate::device::properties::{
-    MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
+    MAX_CTAS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
     SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
 };
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
@@ -67,12 +67,12 @@ fn occupancy_of(
     if threads > most_threads {
         return Ok(0);
     }
-    let by_threads = MOST_THREADS_PER_MULTIPROCESSOR / threads.next_multiple_of(32);
+    let by_threads = MAX_THREADS_PER_MULTIPROCESSOR / threads.next_multiple_of(32);
     let shared = (static_bytes as usize)
         .saturating_add(dynamic_bytes)
         .saturating_add(SHARED_RESERVED_BYTES);
     let by_shared = u32::try_from(SHARED_MULTIPROCESSOR_BYTES / shared).unwrap_or(u32::MAX);
-    Ok(by_threads.min(by_shared).min(MOST_CTAS_PER_MULTIPROCESSOR) as c_int)
+    Ok(by_threads.min(by_shared).min(MAX_CTAS_PER_MULTIPROCESSOR) as c_int)
 }
 
 cuda! {

@@ -5,11 +5,11 @@ use crate::memory;
 use crate::runtime::{COMPUTE_CAPABILITY, DEVICE_NAME};
 use cudarc::runtime::sys::cudaDeviceProp;
 use std::ffi::{c_char, c_int};
-use superstep_runtime_core::limits::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DIMENSION};
+use superstep_runtime_core::limits::{MAX_GRID, MAX_THREADS, MAX_THREADS_BY_DIMENSION};
 
 pub const MULTIPROCESSORS: u32 = 132;
-pub const MOST_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
-pub const MOST_CTAS_PER_MULTIPROCESSOR: u32 = 32;
+pub const MAX_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
+pub const MAX_CTAS_PER_MULTIPROCESSOR: u32 = 32;
 /// Shared memory of a CTA by default, of a CTA with opt-in, and of a multiprocessor.
 pub const SHARED_BYTES: usize = 48 << 10;
 pub const SHARED_OPT_IN_BYTES: usize = 227 << 10;
@@ -23,7 +23,7 @@ const CLOCK_KHZ: i32 = 1_980_000;
 const MEMORY_CLOCK_KHZ: i32 = 2_619_000;
 const MEMORY_BUS_BITS: i32 = 5120;
 const L2_BYTES: i32 = 50 << 20;
-const MOST_PITCH: i32 = i32::MAX;
+const MAX_PITCH: i32 = i32::MAX;
 
 /// Returns the properties of a device. Devices differ only in UUID and bus id.
 pub fn properties(device: c_int) -> cudaDeviceProp {
@@ -39,10 +39,10 @@ pub fn properties(device: c_int) -> cudaDeviceProp {
     properties.sharedMemPerBlock = SHARED_BYTES;
     properties.regsPerBlock = REGISTERS;
     properties.warpSize = 32;
-    properties.memPitch = MOST_PITCH as usize;
-    properties.maxThreadsPerBlock = MOST_THREADS as c_int;
-    properties.maxThreadsDim = MOST_THREADS_BY_DIMENSION.map(|n| n as c_int);
-    properties.maxGridSize = MOST_GRID.map(|n| n as c_int);
+    properties.memPitch = MAX_PITCH as usize;
+    properties.maxThreadsPerBlock = MAX_THREADS as c_int;
+    properties.maxThreadsDim = MAX_THREADS_BY_DIMENSION.map(|n| n as c_int);
+    properties.maxGridSize = MAX_GRID.map(|n| n as c_int);
     properties.clockRate = CLOCK_KHZ;
     properties.totalConstMem = CONSTANT_BYTES;
     properties.major = COMPUTE_CAPABILITY[0] as c_int;
@@ -59,7 +59,7 @@ pub fn properties(device: c_int) -> cudaDeviceProp {
     properties.memoryClockRate = MEMORY_CLOCK_KHZ;
     properties.memoryBusWidth = MEMORY_BUS_BITS;
     properties.l2CacheSize = L2_BYTES;
-    properties.maxThreadsPerMultiProcessor = MOST_THREADS_PER_MULTIPROCESSOR as c_int;
+    properties.maxThreadsPerMultiProcessor = MAX_THREADS_PER_MULTIPROCESSOR as c_int;
     properties.streamPrioritiesSupported = 1;
     properties.globalL1CacheSupported = 1;
     properties.localL1CacheSupported = 1;
@@ -72,7 +72,7 @@ pub fn properties(device: c_int) -> cudaDeviceProp {
     properties.computePreemptionSupported = 1;
     properties.canUseHostPointerForRegisteredMem = 1;
     properties.sharedMemPerBlockOptin = SHARED_OPT_IN_BYTES;
-    properties.maxBlocksPerMultiProcessor = MOST_CTAS_PER_MULTIPROCESSOR as c_int;
+    properties.maxBlocksPerMultiProcessor = MAX_CTAS_PER_MULTIPROCESSOR as c_int;
     properties.reservedSharedMemPerBlock = SHARED_RESERVED_BYTES;
     properties.hostRegisterSupported = 1;
     properties.memoryPoolsSupported = 1;
@@ -89,7 +89,7 @@ pub fn attribute(number: c_int) -> Option<c_int> {
         8 => SHARED_BYTES as c_int,
         9 => CONSTANT_BYTES as c_int,
         10 => 32,
-        11 => MOST_PITCH,
+        11 => MAX_PITCH,
         12 | 82 => REGISTERS,
         13 => CLOCK_KHZ,
         14 | 30 => 512,
@@ -98,7 +98,7 @@ pub fn attribute(number: c_int) -> Option<c_int> {
         36 => MEMORY_CLOCK_KHZ,
         37 => MEMORY_BUS_BITS,
         38 => L2_BYTES,
-        39 => MOST_THREADS_PER_MULTIPROCESSOR as c_int,
+        39 => MAX_THREADS_PER_MULTIPROCESSOR as c_int,
         40 => 3,
         51 => 32,
         75 => COMPUTE_CAPABILITY[0] as c_int,
@@ -106,7 +106,7 @@ pub fn attribute(number: c_int) -> Option<c_int> {
         81 => SHARED_MULTIPROCESSOR_BYTES as c_int,
         87 => 2,
         97 => SHARED_OPT_IN_BYTES as c_int,
-        106 => MOST_CTAS_PER_MULTIPROCESSOR as c_int,
+        106 => MAX_CTAS_PER_MULTIPROCESSOR as c_int,
         111 => SHARED_RESERVED_BYTES as c_int,
         17..=143 => 0,
         _ => return None,

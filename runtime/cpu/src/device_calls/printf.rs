@@ -122,7 +122,7 @@ fn convert(
 }
 
 /// Maximum number of bytes that a conversion may produce; a larger width is a mistake.
-const MOST_CONVERTED_BYTES: usize = 1 << 20;
+const MAX_CONVERTED_BYTES: usize = 1 << 20;
 
 /// Appends the output of `snprintf`, called with a buffer that grows as needed.
 fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> Option<()> {
@@ -134,7 +134,7 @@ fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> 
         text.truncate(start + length.unwrap_or(0));
         match length {
             Ok(length) if length < bytes => return Some(()),
-            Ok(length) if length <= MOST_CONVERTED_BYTES => bytes = length + 1,
+            Ok(length) if length <= MAX_CONVERTED_BYTES => bytes = length + 1,
             _ => break,
         }
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 const SPIN_TURNS: u32 = 4000;
 /// Time without a new CTA after which CTAs are assumed to wait for others that have not started.
 const STALL: Duration = Duration::from_millis(250);
-const MOST_WORKERS: usize = 1024;
+const MAX_WORKERS: usize = 1024;
 /// Size of a worker thread's stack and thread-local variables, which hold static shared memory.
 const WORKER_STACK_BYTES: usize = 16 << 20;
 /// Maximum number of mappings in a process if `vm.max_map_count` is unknown.
@@ -208,7 +208,7 @@ impl Pool {
 
     /// Doubles the number of workers, as far as the system can start threads.
     fn double_workers(&'static self, state: &mut State, job: &Job) {
-        let mut most = MOST_WORKERS;
+        let mut most = MAX_WORKERS;
         if job.kernel.step.is_none() {
             most = workers_for(most, job.threads() as usize, self.most_mappings);
         }

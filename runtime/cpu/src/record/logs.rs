@@ -9,7 +9,7 @@ use std::io::Error;
 
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
 /// Maximum number of entries per thread before its warp is merged.
-pub const MOST_THREAD_ENTRIES: usize = 1 << 20;
+pub const MAX_THREAD_ENTRIES: usize = 1 << 20;
 /// Entries in a worker's buffer, which uses memory only as it fills. When it is full, lanes are grouped only with those that
 /// have progressed equally far.
 const BUFFER_ENTRIES: usize = 32 << 20;
@@ -163,7 +163,7 @@ impl CtaLogs {
     pub fn grow(&mut self, thread: usize) -> bool {
         let old = self.segments[thread];
         let capacity = old.capacity * 2;
-        if capacity > MOST_THREAD_ENTRIES || self.next + capacity > BUFFER_ENTRIES {
+        if capacity > MAX_THREAD_ENTRIES || self.next + capacity > BUFFER_ENTRIES {
             return false;
         }
         let new = Segment {

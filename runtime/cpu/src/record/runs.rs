@@ -6,8 +6,8 @@
 
 use crate::record::merge::{LANES, LogEntry};
 
-pub const MOST_PLACES: usize = 62;
-pub const MOST_WORDS: usize = MOST_PLACES + 2;
+pub const MAX_PLACES: usize = 62;
+pub const MAX_WORDS: usize = MAX_PLACES + 2;
 
 /// Lanes that reached the points of a run together.
 #[derive(Debug)]
@@ -103,19 +103,19 @@ impl<'a> Lanes<'a> {
 /// For each word of an entry, the bits set in all rows and in any row.
 #[derive(Debug)]
 pub struct Bits {
-    pub all: [u64; MOST_WORDS],
-    pub any: [u64; MOST_WORDS],
+    pub all: [u64; MAX_WORDS],
+    pub any: [u64; MAX_WORDS],
 }
 
 impl Bits {
     pub const EMPTY: Bits = Bits {
-        all: [0; MOST_WORDS],
-        any: [0; MOST_WORDS],
+        all: [0; MAX_WORDS],
+        any: [0; MAX_WORDS],
     };
 
     /// Computes the bits of rows of equal length.
     pub fn set(&mut self, rows: &[&[u64]]) {
-        let words = rows.first().map_or(0, |row| row.len()).min(MOST_WORDS);
+        let words = rows.first().map_or(0, |row| row.len()).min(MAX_WORDS);
         if std::is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor supports this extension, as just checked.
             unsafe { self.set_avx512(rows, words) }

@@ -16,7 +16,7 @@ pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
 pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
     let text = CString::new(ptx).unwrap_or_default();
     let mut module = null_mut();
-    // SAFETY: the pointer points to a handle; the text ends with a zero byte.
+    // SAFETY: the pointer points to a handle; the text is NUL-terminated.
     let status = unsafe { driver!(cuModuleLoadData(&mut module, text.as_ptr().cast())) };
     check(status, doing)?;
     function(Module::from_raw(module.cast()), name, doing)
@@ -56,7 +56,7 @@ pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
 /// variable.
 pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
     let (mut address, mut bytes) = (0, 0);
-    // SAFETY: the pointers point to numbers, the name ends with a zero byte, modules stay loaded.
+    // SAFETY: the pointers point to numbers, the name is NUL-terminated, modules stay loaded.
     let status = unsafe {
         driver!(cuModuleGetGlobal_v2(
             &mut address,

@@ -28,7 +28,7 @@ pub fn dlsym() -> Find {
         // The versions in glibc for x86-64, before and after libdl became part of libc.
         for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
             if real.is_null() {
-                // SAFETY: both names end with a zero byte.
+                // SAFETY: both names are NUL-terminated.
                 real = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
             }
         }
@@ -46,7 +46,7 @@ type Library = OnceLock<usize>;
 
 fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option<*mut c_void> {
     let open = |file: &&CStr| {
-        // SAFETY: the name ends with a zero byte; loading CUDA's libraries has no effect beyond their own initialisation.
+        // SAFETY: the name is NUL-terminated; loading CUDA's libraries has no effect beyond their own initialisation.
         unsafe { libc::dlopen(file.as_ptr(), flags) as usize }
     };
     let opened = || files.iter().map(open).find(|&handle| handle != 0);
@@ -54,7 +54,7 @@ fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option
     if library == 0 {
         return None;
     }
-    // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a zero byte.
+    // SAFETY: the handle came from `dlopen` and is never closed; the name is NUL-terminated.
     let found = unsafe { dlsym()(library as *mut c_void, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
@@ -63,7 +63,7 @@ fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option
 /// finds.
 pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
-    // SAFETY: the name ends with a zero byte.
+    // SAFETY: the name is NUL-terminated.
     let next = unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr()) };
     if !next.is_null() {
         return Some(next);

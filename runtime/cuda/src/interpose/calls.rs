@@ -29,7 +29,7 @@ impl Function {
     fn real(&self, own: *const c_void) -> Option<*mut c_void> {
         let mut real = self.real.load(Ordering::Relaxed);
         if real.is_null() {
-            // SAFETY: the name ends with a zero byte.
+            // SAFETY: the name is NUL-terminated.
             real = unsafe { dlsym()(libc::RTLD_NEXT, self.name.as_ptr()) };
             if real.is_null() || real.cast_const() == own {
                 return None;
@@ -112,14 +112,14 @@ macro_rules! signature {
     };
     (COPY $n:ident $name:ident) => { wrapper!($name(handle: Pointer, n: $n, x: Pointer, incx: $n, y: Pointer, incy: $n)); };
     (TRANSFORM $n:ident $name:ident) => { wrapper!($name(plan: $n, input: Pointer, output: Pointer)); };
-    (BACK_TO_REAL $n:ident $name:ident) => { wrapper!($name(plan: $n, input: Pointer, output: Pointer)); };
+    (COMPLEX_TO_REAL $n:ident $name:ident) => { wrapper!($name(plan: $n, input: Pointer, output: Pointer)); };
     (WORKSPACE $n:ident $name:ident) => { wrapper!($name(handle: Pointer, workspace: Pointer, bytes: $n)); };
     (WORK_AREA $n:ident $name:ident) => { wrapper!($name(plan: $n, area: Pointer)); };
 }
 
 macro_rules! wrapper {
     ($name:ident($($argument:ident: $type:ty),+)) => {
-        #[doc = concat!("Calls the library's `", stringify!($name), "` and notes its reads and writes.")]
+        #[doc = concat!("Calls the library's `", stringify!($name), "` and records its reads and writes.")]
         ///
         /// # Safety
         ///

@@ -15,7 +15,7 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Notes the handle that the program got for the kernel with this stub.
+/// Records the handle that the program got for the kernel with this stub.
 fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle.

@@ -45,7 +45,7 @@ fn does(instance: GraphExec, graph: Graph) {
     runtime.in_situ.instantiated(instance, graph);
 }
 
-/// Notes a change to a copy or fill in an instance. `set` makes the same change to another node.
+/// Records a change to a copy or fill in an instance. `set` makes the same change to another node.
 fn memory_changed(
     status: Status,
     instance: GraphExec,

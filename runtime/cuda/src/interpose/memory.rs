@@ -47,7 +47,7 @@ fn on_device(
     noted(status, pointer, bytes, AllocationKind::Device)
 }
 
-/// Notes a free before it happens, since another thread may get the memory at once.
+/// Records a free before it happens, since another thread may get the memory at once.
 fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
     runtime().freed(pointer as u64);
     real()

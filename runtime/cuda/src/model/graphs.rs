@@ -103,7 +103,7 @@ impl Graphs {
         Ok(buffer)
     }
 
-    /// Notes that kernels captured from `stream` from now on need not follow earlier ones.
+    /// Records that kernels captured from `stream` from now on need not follow earlier ones.
     pub fn forget_captured_buffer(&self, graph: Graph, stream: StreamId) {
         self.state.lock().captured_buffers.remove(&(graph, stream));
     }
@@ -118,7 +118,7 @@ impl Graphs {
         self.state.lock().chains.insert((graph, tail), buffer);
     }
 
-    /// Notes a kernel added to a graph with the recorder's nodes `own` around it. `handle` is its node, if known.
+    /// Records a kernel added to a graph with the recorder's nodes `own` around it. `handle` is its node, if known.
     pub fn add(&self, graph: Graph, handle: Option<GraphNode>, own: Vec<GraphNode>, node: Node) {
         let node = Arc::new(node);
         let mut state = self.state.lock();

@@ -27,7 +27,7 @@ impl Imported {
         self.0.lock().handles.remove(&handle);
     }
 
-    /// Notes that memory was opened at `address`, which is the same each time. `is_known` means that the memory is already
+    /// Records that memory was opened at `address`, which is the same each time. `is_known` means that the memory is already
     /// noted as allocated.
     pub fn opened(&self, address: u64, is_known: bool) {
         let mut state = self.0.lock();
@@ -35,7 +35,7 @@ impl Imported {
         *count = if is_known { *count + 1 } else { 1 };
     }
 
-    /// Notes that the program closes memory; returns whether it is no longer open.
+    /// Records that the program closes memory; returns whether it is no longer open.
     pub fn closed(&self, address: u64) -> bool {
         let mut state = self.0.lock();
         let Some(count) = state.opened.get_mut(&address) else {
@@ -49,7 +49,7 @@ impl Imported {
         is_last
     }
 
-    /// Notes a mapping; returns the kind of its memory, which distinguishes this process's memory from that of others.
+    /// Records a mapping; returns the kind of its memory, which distinguishes this process's memory from that of others.
     pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
         let mut state = self.0.lock();
         state.mapped.insert(address);

@@ -23,7 +23,7 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{LaunchOutcome, ModuleTable, SiteId, StreamId};
 
 /// Maximum number of launches per stream whose counts may be in flight.
-const MOST_SLOTS: usize = 64;
+const MAX_SLOTS: usize = 64;
 
 #[derive(Default)]
 pub struct Counting {
@@ -36,7 +36,7 @@ pub struct Counters {
     pub context: u64,
     /// Number of modules whose sites are counted.
     modules: usize,
-    /// Held while a launch is put into the stream, since one launch after another clears, uses and reads the counters.
+    /// Held while a launch is enqueued, since each launch must clear, use and read the counters before the next.
     submit: Mutex<()>,
     counters: u64,
     sites: Arc<Vec<SiteId>>,
@@ -144,7 +144,7 @@ impl Counters {
             submit: Mutex::new(()),
             counters,
             sites: Arc::new(sites),
-            slots: Slots::new(slot_bytes, MOST_SLOTS, 0)?,
+            slots: Slots::new(slot_bytes, MAX_SLOTS, 0)?,
         })
     }
 
@@ -177,7 +177,7 @@ impl Counters {
     }
 }
 
-/// Notes the counts of a launch; returns their sum.
+/// Records the counts of a launch and returns their sum.
 fn note(sites: &[SiteId], slot: Pinned, active: &ActiveLaunch) -> u64 {
     // SAFETY: the slot holds one counter per site, and the copy into it has ended.
     let counts = unsafe { std::slice::from_raw_parts(slot.at::<u64>(), sites.len()) };

@@ -31,7 +31,7 @@ impl Runtime {
         self.in_situ.freed(address);
     }
 
-    /// Notes that the program opened another process's memory, from `address` to the end of the allocation that contains it.
+    /// Records that the program opened another process's memory, from `address` to the end of the allocation that contains it.
     pub fn opened(&self, address: u64) {
         session().shares_memory();
         let is_known = session().is_allocated(address);
@@ -175,7 +175,7 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices. `on_device` returns whether the source and the destination are on the device.
+/// Records a copy of bytes x rows x slices. `on_device` returns whether the source and the destination are on the device.
 pub fn note_copy(
     to: Rows,
     from: Rows,

@@ -23,7 +23,7 @@ use superstep_runtime_core::{Session, is_used_fork};
 use superstep_trace::{Backend, Probe, Protocol, StreamId};
 
 /// Maximum number of traced kernels that are loaded in advance.
-const MOST_LOADED: usize = 100;
+const MAX_LOADED: usize = 100;
 /// How long an exiting program waits for a stream without progress.
 pub const STALL: Duration = Duration::from_secs(10);
 
@@ -140,7 +140,7 @@ impl Runtime {
         with_relaxed_capture(|| {
             monitor();
             self.tracing.prepare(device);
-            let stubs = self.modules.lock().traced_stubs(MOST_LOADED);
+            let stubs = self.modules.lock().traced_stubs(MAX_LOADED);
             for stub in stubs {
                 device::attributes_of(stub);
             }
@@ -157,7 +157,7 @@ impl Runtime {
         session().registry().probe() != Probe::None
     }
 
-    /// Notes the protocol for which all modules were built.
+    /// Records the protocol for which all modules were built.
     pub fn built_for(&self, name: &str) {
         self.built_for.get_or_init(|| name.to_owned());
     }
@@ -177,7 +177,7 @@ impl Runtime {
         }
     }
 
-    /// Notes a module with this probe.
+    /// Records a module with this probe.
     pub fn registered(&self, probe: Probe) {
         if probe == Probe::Trace && matches!(self.protocol(), Ok(Protocol::InSitu)) {
             self.in_situ.use_it();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use superstep_trace::Protocol;
 
 /// Maximum number of bins in a stream's buffer by default.
-const MOST_BINS: usize = 128;
+const MAX_BINS: usize = 128;
 /// Records per bin by default: 1.5 MiB.
 const BIN_RECORDS: usize = 64 << 10;
 
@@ -131,7 +131,7 @@ fn transport() -> Result<Transport, RecordError> {
 fn thesis_transport() -> Result<Transport, RecordError> {
     let config = session().config();
     let sms = Device::current()?.sms;
-    let usual = (sms.next_power_of_two().min(MOST_BINS), BIN_RECORDS);
+    let usual = (sms.next_power_of_two().min(MAX_BINS), BIN_RECORDS);
     let bins = config.bins.map_or(usual.0, |bins| bins as usize);
     let records = config
         .bin_records

@@ -20,7 +20,7 @@ use cases::Case;
 use outcome::{CaptureTotals, Fingerprint};
 
 /// Maximum time that a trace may add to a launch, in microseconds.
-const MOST_ADDED_US: f64 = 20.0;
+const MAX_ADDED_US: f64 = 20.0;
 /// Last lines of a failed program's stderr that are printed.
 const STDERR_LINES: usize = 6;
 
@@ -204,8 +204,8 @@ fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
         figures.iter().find_map(number)
     };
     let added = each(traced)? - each(native)?;
-    (added > MOST_ADDED_US).then(|| {
-        format!("tracing adds {added:.1} µs to a launch; at most {MOST_ADDED_US} µs are allowed")
+    (added > MAX_ADDED_US).then(|| {
+        format!("tracing adds {added:.1} µs to a launch; at most {MAX_ADDED_US} µs are allowed")
     })
 }
 

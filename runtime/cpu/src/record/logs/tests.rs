@@ -100,7 +100,7 @@ fn a_thread_with_too_many_entries_is_merged() {
         }
         growths += 1;
     }
-    assert_eq!(FIRST_SEGMENT_ENTRIES << growths, MOST_THREAD_ENTRIES);
+    assert_eq!(FIRST_SEGMENT_ENTRIES << growths, MAX_THREAD_ENTRIES);
     logs.reset(1024);
     assert!(logs.segments[1023].first + logs.segments[1023].capacity <= BUFFER_ENTRIES);
 }

@@ -75,7 +75,7 @@ proptest! {
     /// Tests the code for the processor's widest vectors and the portable code.
     #[test]
     fn bits_combine_all_rows(
-        pairs in 1..=MOST_WORDS / 2,
+        pairs in 1..=MAX_WORDS / 2,
         lanes in 1..=LANES,
         seed in any::<u64>(),
     ) {

@@ -175,12 +175,12 @@ impl Queue {
         ticket.submitted.store(true, Ordering::Release);
     }
 
-    /// Notes that the stream has reached the kernel.
+    /// Records that the stream has reached the kernel.
     pub fn started(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Running);
     }
 
-    /// Notes the kernel's end and waits until all of its records are taken.
+    /// Records the kernel's end and waits until all of its records are taken.
     pub fn finished(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Finished);
         let is_it = |other: &Arc<Ticket>| std::ptr::eq(other.as_ref(), ticket);

@@ -50,17 +50,17 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Takes the first kernel of the same name, since most handles in child graphs and clones are unknown. Kernels of a buffer
+/// Removes and returns the first kernel with the same name, since most handles in child graphs and clones are unknown. Kernels of a buffer
 /// stay in order.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
     let mut before = HashSet::new();
-    let is_it = |it: &Arc<Node>| {
+    let is_match = |it: &Arc<Node>| {
         let is_first = it
             .buffer()
             .is_none_or(|buffer| before.insert(Arc::as_ptr(buffer)));
         is_first && it.kernel.name == name
     };
-    let place = known.iter().position(is_it)?;
+    let place = known.iter().position(is_match)?;
     Some(known.remove(place))
 }

@@ -197,7 +197,7 @@ impl Plan {
         self.steps.iter().any(is_one)
     }
 
-    /// Notes a launch of the program's instance. Calls `announce` for its kernels, including disabled ones.
+    /// Records a launch of the program's instance. Calls `announce` for its kernels, including disabled ones.
     fn note(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
         for step in &self.steps {
             let read = match &step.work {
@@ -338,7 +338,7 @@ impl InSitu {
         self.plans.lock().remove(&instance);
     }
 
-    /// Notes a launch of an instance in a trace, and calls `announce` for its kernels. Without a plan, these are `known`, in
+    /// Records a launch of an instance in a trace, and calls `announce` for its kernels. Without a plan, these are `known`, in
     /// the order in which they were added.
     pub fn note_graph(
         &self,
@@ -370,7 +370,7 @@ impl InSitu {
         Some(Status::NOT_SUPPORTED)
     }
 
-    /// Notes a change to an instance's node, if `status` is success.
+    /// Records a change to an instance's node, if `status` is success.
     pub fn node_changed(
         &self,
         status: Status,

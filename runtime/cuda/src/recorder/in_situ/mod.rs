@@ -139,12 +139,12 @@ impl InSitu {
         }
     }
 
-    /// Notes that the host has written this range, or will in stream order.
+    /// Records that the host has written this range, or will in stream order.
     pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
         self.fill(&[(address, bytes)], INPUT, into);
     }
 
-    /// Notes that code that is not recorded may write to these ranges or, without a list, to all memory.
+    /// Records that code that is not recorded may write to these ranges or, without a list, to all memory.
     pub fn may_have_written(&self, ranges: Option<&[(u64, u64)]>, into: StreamArgument) {
         match ranges {
             Some(ranges) => self.fill(ranges, UNKNOWN, into),

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 /// Initial number of places in the table.
 const FEWEST_PLACES: usize = 1 << 12;
 /// Maximum number of places: one for each block in a 47-bit address space.
-const MOST_PLACES: usize = 1 << 26;
+const MAX_PLACES: usize = 1 << 26;
 /// Maximum number of blocks whose shadow is allocated at once: 4 GiB.
-const MOST_AT_ONCE: u64 = 512;
+const MAX_AT_ONCE: u64 = 512;
 
 /// Share of the device's memory (1/64) that stays free for kernels, local memory and libraries if there is no limit.
 const FREE_SHARE: usize = 64;
@@ -73,7 +73,7 @@ impl Shadow {
             }
             let next = self.pieces.range(number..).next();
             let next = next.map_or(u64::MAX, |(&first, _)| first);
-            let blocks = (last + 1).min(next).min(number + MOST_AT_ONCE) - number;
+            let blocks = (last + 1).min(next).min(number + MAX_AT_ONCE) - number;
             let mut piece = Piece { blocks, memory: 0 };
             self.check_limit(piece.bytes())?;
             piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
@@ -165,7 +165,7 @@ impl Shadow {
                 return Ok(places);
             }
             count *= 2;
-            if count > MOST_PLACES {
+            if count > MAX_PLACES {
                 return Err(RecordError::ShadowTable);
             }
         }

@@ -82,7 +82,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     status
 }
 
-/// Notes the last instance to use a buffer, with an event after its launch.
+/// Records the last instance to use a buffer, with an event after its launch.
 fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream: Stream) {
     let mut last = buffer.last.lock();
     let event = match *last {

@@ -142,7 +142,7 @@ pub fn named(handle: Stub, name: String) {
     NAMES.lock().insert(handle, name);
 }
 
-/// Notes that the handles `function` and `kernel` denote the same kernel.
+/// Records that the handles `function` and `kernel` denote the same kernel.
 pub fn named_as(function: Stub, kernel: Stub) {
     let mut names = NAMES.lock();
     if let Some(name) = names.get(&kernel).cloned() {

@@ -3,8 +3,8 @@
 //! Sorted records compress better, since consecutive ones are similar. The order between warps has no meaning in a capture.
 
 /// Maximum number of warps that are sorted at a time; more take multiple rounds.
-pub const MOST_WARPS: usize = 512;
-const TABLE: usize = 2 * MOST_WARPS;
+pub const MAX_WARPS: usize = 512;
+const TABLE: usize = 2 * MAX_WARPS;
 
 pub struct ByWarp {
     /// Hash table of list indices plus one, with open addressing.
@@ -51,7 +51,7 @@ impl ByWarp {
     #[inline(never)]
     fn add_warp(&mut self, at: usize, key: u64, offset: u32) -> bool {
         let number = self.used;
-        if number == MOST_WARPS {
+        if number == MAX_WARPS {
             return false;
         }
         if self.lists.len() == number {

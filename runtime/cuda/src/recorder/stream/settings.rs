@@ -14,7 +14,7 @@ const HOST_SLOTS: usize = 32;
 const GRAPH_HOST_SLOTS: usize = 8;
 const GRAPH_WORKERS: usize = 4;
 /// Maximum number of threads that empty a buffer by default.
-const MOST_WORKERS: usize = 16;
+const MAX_WORKERS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -34,7 +34,7 @@ impl Settings {
             config.ring_pieces.map_or(SLOTS, usize::from),
             config.host_pieces.map_or(HOST_SLOTS, usize::from),
         );
-        let most = cores.saturating_sub(2).clamp(1, MOST_WORKERS);
+        let most = cores.saturating_sub(2).clamp(1, MAX_WORKERS);
         let workers = config.workers.map_or(most, usize::from);
         Settings {
             shape,

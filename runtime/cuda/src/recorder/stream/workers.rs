@@ -18,7 +18,7 @@ use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 /// How long a worker polls without a pause after it has found something.
 const ALERT: Duration = Duration::from_micros(100);
 /// Maximum number of launches that a worker takes from the queue at once.
-const MOST_AT_ONCE: usize = 64;
+const MAX_AT_ONCE: usize = 64;
 /// How long a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
 /// How long encoded accesses wait while more arrive before they are written; [`QUIET_AFTER`] is for when none do.
@@ -61,7 +61,7 @@ impl Team {
         })
     }
 
-    /// Notes that a worker has finished launches, beginning with `serial`. Passes those that all workers have finished to `end`, under the
+    /// Records that a worker has finished launches, beginning with `serial`. Passes those that all workers have finished to `end`, under the
     /// lock so that launches end in order. Each worker reports each launch once, in order.
     fn arrive<'a>(
         &self,
@@ -221,7 +221,7 @@ impl<S: Sink> Worker<S> {
         let mut busy = Instant::now();
         loop {
             // Takes many tickets at once, to rarely lock the queue.
-            let tickets = self.queue.from(self.serial, MOST_AT_ONCE);
+            let tickets = self.queue.from(self.serial, MAX_AT_ONCE);
             if !tickets.is_empty() {
                 for ticket in &tickets {
                     self.launch(ticket);
