@@ -6,7 +6,7 @@ use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
-/// Returns the width of the terminal on standard output in characters; a log has 100.
+/// Returns the width of the terminal on standard output in characters; 100 if standard output is not a terminal.
 pub fn width() -> usize {
     comfy_table::Table::new().width().map_or(100, usize::from)
 }
@@ -22,7 +22,7 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     }
 }
 
-/// Prints a document of `--json`.
+/// Prints a document for `--json`.
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     print(|out| {
         serde_json::to_writer_pretty(&mut *out, document)?;

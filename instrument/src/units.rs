@@ -21,7 +21,7 @@ pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>)> {
     Ok((module, sources))
 }
 
-/// Corrects the IR of a unit, in case it was not prepared before.
+/// Corrects the IR of a unit, in case it has not been prepared yet.
 fn prepare(module: &Module) {
     assembly::declare(module);
     assembly::drop_unused(module);
@@ -68,7 +68,7 @@ fn lacking(name: &str) -> Option<&'static str> {
 pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
-            // `shfl.sync.down.i32`, but `vote.any.sync`.
+            // The position of `sync` varies: `shfl.sync.down.i32`, but `vote.any.sync`.
             let rest = name.strip_prefix(start);
             rest.is_some_and(|rest| rest.split('.').all(|word| word != "sync"))
         })

@@ -71,8 +71,8 @@ table! {
         launch: u32 = "the launch";
         field: Field;
         value: u64 = "its value over the launch, combined as the field specifies";
-        smallest: Option<u64> = "smallest value of a thread (`per: thread`)";
-        largest: Option<u64> = "largest value of a thread (`per: thread`)";
+        smallest: Option<u64> = "smallest value of any thread (`per: thread`)";
+        largest: Option<u64> = "largest value of any thread (`per: thread`)";
         touched: Option<u64> = "threads that changed it (`per: thread`)";
     }
 }

@@ -89,7 +89,11 @@ impl Progress {
             )
         };
         if summary.complete {
-            return usage("it is complete".to_owned());
+            bail!(
+                Usage,
+                "{} is already complete; start a new run without --resume",
+                folder.path().display()
+            );
         }
         for (what, then, asked) in [
             ("suite", &summary.suite, &current.suite),
@@ -185,7 +189,7 @@ impl Progress {
     }
 }
 
-/// Returns whether another attempt would give the same result, false if the machine, the network or the user
+/// Returns whether another attempt would give the same result; false if the machine, the network or the user
 /// caused a failure.
 fn is_final(benchmark: &BenchmarkSummary) -> bool {
     const PROGRAM_FAILURES: [FailureKind; 6] = [

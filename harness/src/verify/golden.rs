@@ -23,7 +23,7 @@ const SCHEMA_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
     pub schema_version: u32,
-    /// Another version of LLVM may emit other instructions.
+    /// A different version of LLVM may emit different instructions.
     pub llvm: String,
     /// GPU architecture, such as 90 for sm_90.
     pub gpu_arch: u32,
@@ -95,7 +95,7 @@ impl Golden {
         if let Ok(false) = path.try_exists() {
             return Ok(None);
         }
-        let hint = "accept the present result with --bless";
+        let hint = "accept the current result with --bless";
         read_json(path, SCHEMA_VERSION, FailureKind::Verification, hint).map(Some)
     }
 
@@ -117,7 +117,7 @@ impl Golden {
         let mut golden = self.inputs.iter();
         let hash = golden.find(|(golden, _)| golden == name);
         let expected = hash.map_or("none", |(_, hash)| hash);
-        Some(format!("{name} with SHA-256 {expected}, and here {found}"))
+        Some(format!("{name} with SHA-256 {expected}, but {found} here"))
     }
 
     /// Describes differences in properties that both have. `scan` is the source of `now`.
@@ -186,7 +186,7 @@ fn place_of(range: Range<u64>, scan: &CaptureScan) -> String {
     )
 }
 
-/// Compares a result with the golden one. The check does not pass if there is no golden result, or if its inputs or its LLVM are different.
+/// Compares a result with the golden one. The check does not pass if there is no golden result, or if its inputs or LLVM version differ.
 /// With a different architecture, it passes if the two agree, since digests do not depend on it.
 pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &CaptureScan) -> Check {
     let Some(golden) = golden else {
@@ -202,7 +202,7 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
     let difference = golden.difference(now, scan);
     let other_build = |difference: &str| {
         format!(
-            "the golden result was built by LLVM {} for sm_{}, this one by {} for sm_{}: {difference}; accept this one with --bless",
+            "the golden result is from a build by LLVM {} for sm_{}, this one from a build by LLVM {} for sm_{}: {difference}; accept this one with --bless",
             golden.llvm, golden.gpu_arch, now.llvm, now.gpu_arch
         )
     };
@@ -230,13 +230,13 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
         let detail = other_build(&difference);
         return not_compared(NAME, NotCompared::OtherArchitecture, detail);
     }
-    let detail = format!("{difference}; accept it with --bless if this is right");
+    let detail = format!("{difference}; if the new result is right, accept it with --bless");
     failed(NAME, detail)
 }
 
 /// Returns the golden check for a partial capture.
 pub fn golden_is_whole() -> Check {
-    let detail = "golden results are those of whole programs";
+    let detail = "golden results exist only for whole programs";
     not_compared(NAME, NotCompared::PartialCapture, detail)
 }
 

@@ -88,7 +88,7 @@ pub fn in_situ_equal(
     order: Order,
 ) -> Check {
     let Some(bounds) = &added_up.in_situ else {
-        return failed(EQUAL, "the in-situ run left no sums");
+        return failed(EQUAL, "the in-situ run recorded no sums");
     };
     let (ours, theirs) = (added_up.counts.launches.len(), traced.counts.launches.len());
     if ours != theirs {
@@ -125,7 +125,7 @@ pub fn in_situ_equal(
     match bounds.inexact_pairs() {
         0 => passed(EQUAL, detail),
         pairs => {
-            let detail = format!("{detail}; {pairs} pairs of launches only within bounds");
+            let detail = format!("{detail}; {pairs} pairs of launches known only within bounds");
             warned(EQUAL, detail)
         }
     }
@@ -154,7 +154,7 @@ pub fn in_situ_between(
     order: Order,
 ) -> Check {
     let Some(bounds) = &added_up.in_situ else {
-        return failed(EQUAL, "the in-situ run left no sums");
+        return failed(EQUAL, "the in-situ run recorded no sums");
     };
     let mut kernels: BTreeMap<&str, (VolumeBounds, [Volume; 2])> = BTreeMap::new();
     for (launch, volume) in added_up.counts.launches.iter().zip(&bounds.launches) {
@@ -168,7 +168,7 @@ pub fn in_situ_between(
     }
     let (mut outside, mut all, mut worst) = (0, 0, (0.0, String::new()));
     for (kernel, (ours, traced)) in &kernels {
-        // Reads of a word at two widths count as one or as several.
+        // Reads of a word at two widths may count as one or as several.
         let compared = (EXACT.iter().chain(&QUANTITIES)).filter(|it| it.0 != RECEIVED_COUNT);
         for (name, column) in compared {
             let (Bounds { least, most }, traced) = (ours.of(column), traced.each_ref().map(column));
@@ -195,7 +195,10 @@ pub fn in_situ_between(
     }
     match outside {
         0 => passed(EQUAL, detail),
-        _ => warned(EQUAL, format!("{detail}; furthest outside is {}", worst.1)),
+        _ => warned(
+            EQUAL,
+            format!("{detail}; the furthest outside is {}", worst.1),
+        ),
     }
 }
 
@@ -332,7 +335,7 @@ type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;
 
-/// The compared counts. Access groups are left out: the lanes that reach a site together may depend on timing and on code generation.
+/// The compared counts. Access groups are left out: which lanes reach a site together may depend on timing and on code generation.
 pub(super) const COUNTED: [(&str, Column); 6] = [
     ("thread_loads", |c| c.thread_loads),
     ("thread_stores", |c| c.thread_stores),

@@ -90,7 +90,7 @@ fn a_killed_and_continued_run_has_the_results_of_an_uninterrupted_one() {
         &[&format!("--resume={}", pieces.display())],
     ));
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("it is complete"), "{err}");
+    assert!(err.contains("is already complete"), "{err}");
 }
 
 /// Tests commands that read a whole large capture.

@@ -132,7 +132,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    /// Logs a place's payload. `log` is the address of the current entry's payloads, and the numbers of those still to come.
+    /// Logs a place's payload. `log` holds the address of the current entry's payloads and the numbers of those still to come.
     fn log(&self, place: &Place<'m>, site: u64, log: &mut (Value<'m>, Range<u64>)) {
         let builder = Builder::before(place.anchor);
         let (payload, _) = self.subject(&builder, place);

@@ -53,7 +53,7 @@ pub fn write(context: &Context, folder: &Path) -> Result<()> {
     let pattern = format!("*.{EXTENSION}");
     cmd!(shell, "git clean --quiet --force -x -- {pattern}")
         .run()
-        .context("failed to remove the files of cargo-cyclonedx")?;
+        .context("failed to remove the files that cargo-cyclonedx wrote")?;
     for (name, text) in lists {
         shell.write_file(folder.join(format!("{name}.{EXTENSION}")), text)?;
     }

@@ -31,7 +31,7 @@ pub struct SiteFlowKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SiteFlowAmount {
     pub loaded_bytes: u64,
-    /// Loaded bytes that a CTA with another number stored.
+    /// Loaded bytes that a CTA with a different number stored.
     pub other_cta_bytes: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct Footprint {
     pub touched_bytes: u64,
     /// Touched bytes that the previous launch also touched.
     pub again_bytes: u64,
-    /// Touched bytes that any earlier launch touched since they were allocated.
+    /// Touched bytes that any earlier launch had touched since they were allocated.
     pub known_bytes: u64,
 }
 

@@ -362,7 +362,7 @@ impl<T: Fixed> RunReader<T> {
             && self.read * T::BYTES as u64 >= *freed + FREED_BYTES
         {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // If the file system cannot punch holes, the space is freed with the file.
+            // If the file system cannot punch holes, the space is freed when the file is removed.
             let _ = fallocate(self.file.get_ref(), hole, *freed, FREED_BYTES);
             *freed += FREED_BYTES;
         }

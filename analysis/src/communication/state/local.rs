@@ -70,7 +70,7 @@ impl Local {
                 || !self.more.is_empty() && self.more.contains_key(&(offset as u16, thread)))
     }
 
-    /// Returns whether a thread wrote a byte in this phase. No write from a later phase may have been recorded yet.
+    /// Returns whether a thread wrote a byte in this phase. Writes from later phases must not have been recorded yet.
     pub(crate) fn wrote_in(&self, phase: u16, offset: usize, thread: u32) -> bool {
         let last = match self.first[offset] == thread {
             true => self.phases[offset],
