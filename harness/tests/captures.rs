@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{run, superstep, write_capture};
+use common::{run, superstep, superstep_alone, write_capture};
 
 /// Replaces sizes and paths, which differ between versions and runs.
 fn redacted(text: &str, folder: &std::path::Path) -> String {
@@ -188,7 +188,7 @@ fn json_is_one_document_in_every_command() {
         &["doctor"],
         &["cache"],
     ] {
-        let (_, out, err) = run(superstep(folder.path()).args(arguments).arg("--json"));
+        let (_, out, err) = run(superstep_alone(folder.path()).args(arguments).arg("--json"));
         let document = serde_json::from_str::<serde_json::Value>(&out);
         assert!(document.is_ok(), "{arguments:?}: {out}{err}");
     }

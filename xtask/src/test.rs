@@ -72,6 +72,8 @@ fn all_tests(
         let cargo = context.cargo(toolchain).args(arguments);
         cargo
             .args([profile, build::PROFILE])
+            // The Python module has no Rust tests, and its dependencies enable features that would rebuild everything.
+            .args(["--workspace", "--exclude", "superstep-python"])
             .env("SUPERSTEP_REQUIRE_TOOLS", "1")
             .env(variable::ROOT, &context.root)
             .envs(variables.iter().copied())
@@ -84,7 +86,7 @@ fn all_tests(
             .map(|(_, tests)| format!("not ({tests})"))
             .collect();
         let tests = cargo(
-            &["nextest", "run", "--workspace", "--run-ignored", "all"],
+            &["nextest", "run", "--run-ignored", "all"],
             "--cargo-profile",
         );
         match without[..] {
@@ -92,7 +94,7 @@ fn all_tests(
             _ => tests.args(["--filterset", &without.join(" and ")]),
         }
     } else {
-        let kinds = ["test", "--workspace", "--lib", "--bins", "--tests"];
+        let kinds = ["test", "--lib", "--bins", "--tests"];
         cargo(&kinds, "--profile")
     };
     tests
@@ -100,7 +102,7 @@ fn all_tests(
         .args(runner)
         .run()
         .context("a test failed; see above")?;
-    cargo(&["test", "--workspace", "--doc", "--quiet"], "--profile")
+    cargo(&["test", "--doc", "--quiet"], "--profile")
         .run()
         .context("a documentation test failed; see above")?;
     // If the packages could not be installed, a warning has said that their tests are skipped.

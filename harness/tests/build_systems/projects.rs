@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{root, run, superstep};
+use crate::common::{root, run, superstep, superstep_alone};
 use serde_json::Value;
 
 /// The project's output: the sum of 3·((i + 1) mod 1000) + 1 + (1, 2, 3 or 4) for i below 1000.
@@ -164,7 +164,7 @@ fn an_executable_runs_from_a_bundle_alone_and_in_a_suite() {
     fs::write(project.join("app.yaml"), MANIFEST).unwrap();
     let superstep = |line: &str| {
         let words = line.split(' ');
-        let (code, out, err) = run(superstep(folder.path()).args(words));
+        let (code, out, err) = run(superstep_alone(folder.path()).args(words));
         assert_eq!(code, 0, "{line}: {out}\n{err}");
     };
     superstep("suite ./parts --backend cpu");
@@ -265,7 +265,7 @@ fn a_bundle_contains_shared_libraries_and_names_missing_ones() {
     fs::copy(place("libs/libcublas.so"), place("libs/libcublas.so.12")).unwrap();
     let bundle = |words: &str| {
         let words = words.split(' ');
-        let (code, out, err) = run(superstep(folder.path()).args(words));
+        let (code, out, err) = run(superstep_alone(folder.path()).args(words));
         assert_eq!(code, 0, "{out}\n{err}");
         err
     };

@@ -19,9 +19,20 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
+/// Returns the binary under test, with its own cache in `folder` except for compiled steps, which all tests share.
+pub fn superstep(folder: &Path) -> Command {
+    let steps = Path::new(env!("CARGO_TARGET_TMPDIR")).join("steps");
+    let cache = folder.join("cache");
+    fs::create_dir_all(&steps).unwrap();
+    // Both fail if an earlier command of the test has created them.
+    let _ = fs::create_dir(&cache);
+    let _ = std::os::unix::fs::symlink(steps, cache.join("build"));
+    superstep_alone(folder)
+}
+
 /// Returns the binary under test, with its own cache in `folder`, but with this machine's CUDA components, which may be in
 /// the user's cache.
-pub fn superstep(folder: &Path) -> Command {
+pub fn superstep_alone(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command
         .current_dir(folder)

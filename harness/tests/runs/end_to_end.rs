@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{DOUBLE, run, superstep, traced_program, unwrapped, write_suite};
+use crate::common::{
+    DOUBLE, run, superstep, superstep_alone, traced_program, unwrapped, write_suite,
+};
 use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {
@@ -383,10 +385,10 @@ fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", ENDLESS);
     // The time limit ends the untraced run. The test then starts the traced program itself and kills it.
     let args = ["run", "suite/toy.cu", "--backend", "cpu", "--timeout", "1"];
-    let (code, _, err) = run(superstep(folder.path()).args(args));
+    let (code, _, err) = run(superstep_alone(folder.path()).args(args));
     assert_eq!(code, 10, "{err}");
     assert!(err.contains("did not end within 1 s"), "{err}");
-    let (code, out, err) = run(superstep(folder.path())
+    let (code, out, err) = run(superstep_alone(folder.path())
         .args(args)
         .args(["--message-format", "json"]));
     assert_eq!(code, 10, "{err}");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{run, superstep, traced_program, write_suite};
+use crate::common::{run, superstep_alone, traced_program, write_suite};
 use superstep_analysis::communication::{Communication, Flow, Options, Transfer, Volume};
 use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
@@ -157,7 +157,7 @@ impl Program {
         let folder = tempfile::tempdir().unwrap();
         write_suite(folder.path(), "{in-tree: true}", "{args: []}", text);
         let (code, out, err) =
-            run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
+            run(superstep_alone(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
         assert_eq!(code, 0, "{out}{err}");
         let path = traced_program(&folder.path().join("cache/build/steps"));
         Program { folder, path }
